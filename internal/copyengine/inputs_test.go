@@ -130,7 +130,8 @@ func metaOfCopy(namespace, from, uid, version string) *metav1.PartialObjectMetad
 // shown. It must not bring back an older version of a source, and a copy that it lacks is not gone.
 func TestListsThatAreOlder(t *testing.T) {
 	for name, scope := range map[string]copyengine.Scope{
-		"INF-I75 in scope Auto": copyengine.Auto, "INF-I75 in scope Cluster": copyengine.Cluster,
+		"INF-I75 in scope Auto, what watches of namespaces have shown stays until a newer list arrives":    copyengine.Auto,
+		"INF-I75 in scope Cluster, what watches of namespaces have shown stays until a newer list arrives": copyengine.Cluster,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScenario(t, acme(), copyengine.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: scope})

@@ -17,7 +17,10 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-func TestControllerIsNamedOnce(t *testing.T) { t.Run("INF-I66", controllerIsNamedOnce) }
+func TestControllerIsNamedOnce(t *testing.T) {
+	t.Run("INF-I66 an object enqueues the owner of its controller's lease once, and no owner of another controller; a release leaves an "+
+		"equal lease of Static Synced", controllerIsNamedOnce)
+}
 
 // Sources of a Controller get the events of that Controller's leases only. No source gets the events of Static's leases.
 func controllerIsNamedOnce(t *testing.T) {
@@ -51,7 +54,9 @@ func controllerIsNamedOnce(t *testing.T) {
 	})
 }
 
-func TestTypedReads(t *testing.T) { t.Run("INF-I67", typedReads) }
+func TestTypedReads(t *testing.T) {
+	t.Run("INF-I67 GetAs and ListAs return the type that the lease holds; another type is ErrInvalid; no such object is NotFound", typedReads)
+}
 
 func typedReads(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
@@ -76,7 +81,9 @@ func typedReads(t *testing.T) {
 	})
 }
 
-func TestClientReadsThroughTheSession(t *testing.T) { t.Run("INF-I68", clientReadsThroughTheSession) }
+func TestClientReadsThroughTheSession(t *testing.T) {
+	t.Run("INF-I68 Get of Session.Client reads through the session; Delete is sent by the writer", clientReadsThroughTheSession)
+}
 
 // A session's client reads what the session has leased itself. It passes all other calls to another client.
 func clientReadsThroughTheSession(t *testing.T) {
@@ -106,7 +113,10 @@ func (c *onlyDeletes) Delete(_ context.Context, object client.Object, _ ...clien
 	return nil
 }
 
-func TestCacheOfAManager(t *testing.T) { t.Run("INF-I69", cacheOfAManager) }
+func TestCacheOfAManager(t *testing.T) {
+	t.Run("INF-I69 NewCache reads with the right, and is IsForbidden without it; informers and indexes are ErrInvalid, whose message names "+
+		"the replacement", cacheOfAManager)
+}
 
 // A read-only cache reads the objects that it has rights to, reports which are forbidden, and refuses with a sentence what it can't do.
 func cacheOfAManager(t *testing.T) {

@@ -64,7 +64,8 @@ func TestHangingListsFreeTheirSlots(t *testing.T) {
 
 // The list of an informer that is already Degraded hangs again.
 func TestListsThatHangAgainFreeTheirSlots(t *testing.T) {
-	t.Run("INF-I82", func(t *testing.T) {
+	t.Run("INF-I82 at StartConcurrency 1, an informer whose list hangs, and hangs again, is Degraded; after DegradedAfter the next informer "+
+		"has its turn each time", func(t *testing.T) {
 		a := newAPI(both("secrets", "*")...)
 		a.hangs = "a"
 		o := quiet()

@@ -17,13 +17,17 @@ var (
 )
 
 func TestKind(t *testing.T) {
-	t.Run("INF-I84 is found by discovery", kindIsFound)
-	t.Run("INF-I85 is found anew when a CRD changes", kindIsFoundAnew)
-	t.Run("INF-I85 is Degraded while discovery fails", kindIsDegraded)
+	t.Run("INF-I84 a kind is found in the preferred, a named or the core version by one request of discovery per group and version; a "+
+		"version not served is NotServed", kindIsFound)
+	t.Run("INF-I85 a kind is NotServed while no CRD serves it; when a CRD comes, goes and returns, it is Synced in the version that the "+
+		"server prefers then", kindIsFoundAnew)
+	t.Run("INF-I85 while discovery fails, a lease is Degraded with the cause; then it is Synced", kindIsDegraded)
 	t.Run("stays not served while discovery fails, and is found then", missingKindStaysSo)
-	t.Run("INF-I85 in namespaces", kindInNamespaces)
-	t.Run("INF-I91 follows the version that the server prefers", kindFollowsPreferredVersion)
-	t.Run("INF-I91 sources get the events in either version", kindFeedsInEitherVersion)
+	t.Run("INF-I85 leases of a kind with scopes Namespaces and Auto share one request of discovery; a cluster-scoped kind is NotServed in "+
+		"Namespaces", kindInNamespaces)
+	t.Run("INF-I91 when the server prefers v2, a Sink gets Synced in v2, then Replace; a change without another version reaches none; a "+
+		"lease of v1 stays", kindFollowsPreferredVersion)
+	t.Run("INF-I91 Sources get the events in either version", kindFeedsInEitherVersion)
 }
 
 // sees checks that a lease of a kind watches this resource.

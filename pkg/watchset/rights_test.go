@@ -82,7 +82,10 @@ func TestWatchAloneEndsForbidden(t *testing.T) {
 	})
 }
 
-func TestPokeRepeats(t *testing.T) { t.Run("INF-I18", pokeRepeats) }
+func TestPokeRepeats(t *testing.T) {
+	t.Run("INF-I18 if the first review after a poke denies, because the authorizer is behind, the repeated one makes the lease Synced, "+
+		"before the back-off expires", pokeRepeats)
+}
 
 func pokeRepeats(t *testing.T) {
 	a := newAPI()

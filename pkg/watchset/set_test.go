@@ -331,7 +331,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		"kind are set":      {Resource: secrets, Kind: kindOfSecrets},
 		"kind.kind":         {Kind: schema.GroupVersionKind{Version: "v1"}},
 	} {
-		t.Run("INF-I54 "+field, func(t *testing.T) {
+		t.Run("INF-I54 Acquire of a Request with one fault returns ErrInvalid with the field's name: "+field, func(t *testing.T) {
 			if _, err := s.Acquire(owner("x"), r); !errors.Is(err, watchset.ErrInvalid) || !strings.Contains(err.Error(), field) {
 				t.Errorf("%v, want ErrInvalid that names %s", err, field)
 			}

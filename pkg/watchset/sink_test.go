@@ -62,9 +62,12 @@ func (d *diary) read() []string {
 }
 
 func TestSink(t *testing.T) {
-	t.Run("INF-I71", sinkIsTold)
-	t.Run("INF-I73", sinkFollowsAuto)
-	t.Run("INF-I77", sinkSeesNoListAlone)
+	t.Run("INF-I71 a Sink gets Syncing, Replace, Synced, then each event; a lost right is Forbidden, another UID begins anew, ErrLimit is "+
+		"Pending; reads of its lease return ErrInvalid", sinkIsTold)
+	t.Run("INF-I73 when Auto widens, a Sink gets the cluster's Replace and Synced before a is Pending; when it narrows, the cluster is "+
+		"Forbidden before a begins", sinkFollowsAuto)
+	t.Run("INF-I77 with list alone, reviews allowed or refused, a Sink gets Syncing and Forbidden in turn; at most 30 lists in half an "+
+		"hour; with watch, Replace and Synced", sinkSeesNoListAlone)
 }
 
 // told checks that these are the calls since the last read.

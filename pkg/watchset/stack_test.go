@@ -10,7 +10,10 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-func TestWatchesKeepFewStacks(t *testing.T) { t.Run("INF-I80", watchesKeepFewStacks) }
+func TestWatchesKeepFewStacks(t *testing.T) {
+	t.Run("INF-I80 of 20 watches, no goroutine waits for a resync; when their streams end, each opens a new one and shows "+
+		"an object", watchesKeepFewStacks)
+}
 
 // A watch needs no goroutine that waits for resyncs, and still follows its stream.
 func watchesKeepFewStacks(t *testing.T) {

@@ -24,7 +24,10 @@ func over(set *watchset.NamespaceSet) watchset.Request {
 }
 
 var _ = Describe("namespaces", func() {
-	It("INF-I30 INF-I31 INF-I32 stand in for the cluster, without a gap", func(ctx SpecContext) {
+	It("INF-I30 with rights in a and b, Auto over a, b and c has a Forbidden cluster part; a and b are Synced, c Forbidden; List returns "+
+		"PartialError of c; INF-I31 with the right in the cluster, one watch replaces those of namespaces; objects in c give Create events, "+
+		"others none; no reader misses an object; INF-I32 when the right in the cluster is revoked, a and b are again Synced, c Forbidden, "+
+		"without a Delete event", func(ctx SpecContext) {
 		w := prepare(30, patient())
 		w.observes(ctx)
 		w.run()
@@ -92,7 +95,7 @@ var _ = Describe("namespaces", func() {
 		Consistently(told.seen).WithTimeout(test.Quiet(5 * time.Second)).Should(BeEmpty())
 	})
 
-	It("INF-I33 have no part in what is cluster-scoped", func(ctx SpecContext) {
+	It("INF-I33 a lease of Auto on a cluster-scoped resource has a cluster part only", func(ctx SpecContext) {
 		w := begin(33, blind())
 		names := w.namespaces(ctx, "a")
 		l := w.lease(watchset.Request{Resource: nodes, Scope: watchset.Auto(watchset.NewNamespaceSet(names...))})
@@ -103,7 +106,8 @@ var _ = Describe("namespaces", func() {
 		Expect(w.count("", nodes.Resource, names[0])).To(BeZero())
 	})
 
-	It("INF-I34 come, go, and are made again", func(ctx SpecContext) {
+	It("INF-I34 a namespace that joins the set is Synced; the watch of one that leaves is closed; a changed UID gives Delete events and a "+
+		"new watch", func(ctx SpecContext) {
 		w := begin(34, blind())
 		names := w.namespaces(ctx, "a", "b", "d")
 		for _, namespace := range names {
@@ -130,7 +134,8 @@ var _ = Describe("namespaces", func() {
 		becomes(l, watchset.Synced)
 	})
 
-	It("INF-I35 may be deleted while rights are cluster-wide", func(ctx SpecContext) {
+	It("INF-I35 with cluster-wide rights, a deleted namespace that is kept in the set gives Delete events; the lease is Synced "+
+		"and empty", func(ctx SpecContext) {
 		w := begin(35, blind())
 		w.grantAll(ctx, "see", rule(secrets, see))
 		a := w.namespaces(ctx, "a")[0]
@@ -145,7 +150,8 @@ var _ = Describe("namespaces", func() {
 	})
 
 	// Without a check, the open watch of the old namespace would deliver the objects of the new one, in which the user has no right.
-	It("INF-I36 INF-I37 may be deleted with the rights in them, and made again", func(ctx SpecContext) {
+	It("INF-I36 when a namespace is deleted with its RoleBinding, and created again without it, the lease is Forbidden; no event comes from "+
+		"the new one; INF-I37 while the leased namespace terminates, objects disappear one by one", func(ctx SpecContext) {
 		w := prepare(36, patient())
 		w.observes(ctx)
 		w.run()
@@ -181,7 +187,8 @@ var _ = Describe("namespaces", func() {
 	})
 
 	// With cluster-wide rights, a namespace that does not exist can be followed.
-	It("INF-I38 that exceed a limit wait, and move up", func(ctx SpecContext) {
+	It("INF-I38 of 600 namespaces at MaxNamespaces 500, 100 are Pending with ErrLimit, as watchset_limited says; when 50 leave the set, 50 "+
+		"Pending ones become Synced", func(ctx SpecContext) {
 		o := blind()
 		registry := prometheus.NewRegistry()
 		o.Registerer = registry

@@ -28,7 +28,8 @@ import (
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
 var _ = Describe("a controller", func() {
-	It("INF-I45 reads what it may not see, once", func(ctx SpecContext) {
+	It("INF-I45 Session.Reader().Get in a forbidden namespace is IsForbidden after at most one list and watch; the next call makes no "+
+		"request", func(ctx SpecContext) {
 		w := begin(45, patient())
 		a := w.namespaces(ctx, "denied")[0]
 		reader := w.Session(owner("x")).Reader()
@@ -42,7 +43,8 @@ var _ = Describe("a controller", func() {
 		Expect(w.count("", secrets.Resource, a)).To(Equal(before))
 	})
 
-	It("INF-I46 gets copies, in the form that it asks for", func(ctx SpecContext) {
+	It("INF-I46 Reader.Get of a Deployment fills the Go type and PartialObjectMetadata; the typed one is a deep copy, whose change does not "+
+		"change the store", func(ctx SpecContext) {
 		o := blind()
 		o.Scheme = devcluster.Scheme()
 		w := begin(46, o)
@@ -92,7 +94,7 @@ var _ = Describe("a controller", func() {
 		Expect(w.count("watch", deployments.Resource, a)).To(Equal(before), "List leased it already")
 	})
 
-	It("INF-I47 starts without any right, and others work", func(ctx SpecContext) {
+	It("INF-I47 a manager whose controller has Source and States starts without any right, and other controllers work", func(ctx SpecContext) {
 		o := patient()
 		o.Scheme = devcluster.Scheme()
 		w := prepare(47, o)
@@ -141,7 +143,7 @@ var _ = Describe("a controller", func() {
 		Eventually(found).Should(Receive(BeNil()), "Source enqueues")
 	})
 
-	It("INF-I48 is told of what its owners lease", func(ctx SpecContext) {
+	It("INF-I48 a change of a leased object enqueues each owner once, and an owner that has released it no more", func(ctx SpecContext) {
 		w := begin(48, blind())
 		a := w.namespaces(ctx, "a")[0]
 		w.grant(ctx, a, "see", rule(secrets, see))

@@ -30,7 +30,8 @@ func (s *sized) DeepCopyObject() runtime.Object {
 }
 
 var _ = Describe("an object", func() {
-	It("INF-I83 is Degraded while an object can't be decoded into the Go type, and shows the others", func(ctx SpecContext) {
+	It("INF-I83 while an object can't be decoded into the Go type, the lease is Degraded with an error that names it; it shows what it saw "+
+		"last; afterwards it is Synced", func(ctx SpecContext) {
 		o := blind()
 		o.DegradedAfter, o.Scheme = time.Second, runtime.NewScheme()
 		w := prepare(51, o)

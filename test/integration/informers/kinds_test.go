@@ -15,7 +15,9 @@ import (
 var _ = Describe("a kind", func() {
 	for number, watched := range map[int]bool{84: true, 85: false} {
 		how := map[bool]string{true: "by the watch of CRDs", false: "by the back-off"}[watched]
-		It("INF-I84 INF-I85 is found when it is served, in the version that is served, "+how, func(ctx SpecContext) {
+		It("INF-I84 leases of a kind without a version are Synced in the one that is served, and Status names resource and kind; INF-I85 "+
+			"without a CRD, or a served version, a kind is NotServed, without a list or watch; then Synced, also when the CRD returns in another "+
+			"version: "+how, func(ctx SpecContext) {
 			o := blind()
 			if watched {
 				o = patient()
@@ -91,7 +93,8 @@ var _ = Describe("a kind", func() {
 		})
 	}
 
-	It("INF-I91 without a version follows the version that the API server prefers", func(ctx SpecContext) {
+	It("INF-I91 when the API server prefers v2, a lease without a version follows, and its Sink gets Synced and Replace alone; one with v1 "+
+		"stays", func(ctx SpecContext) {
 		o := patient()
 		o.WatchRBAC, o.Backoff.Initial = watchset.Off, 2*time.Second
 		w := prepare(91, o)

@@ -20,7 +20,8 @@ import (
 )
 
 var _ = Describe("a lease", func() {
-	It("INF-I01 asks for nothing but the data", func(ctx SpecContext) {
+	It("INF-I01 a lease of Namespace(a), with the right, is Synced by one request, a watch that stays open, and "+
+		"no review", func(ctx SpecContext) {
 		w := begin(1, blind())
 		a := w.namespaces(ctx, "a")[0]
 		w.grant(ctx, a, "see", rule(secrets, see))
@@ -33,7 +34,8 @@ var _ = Describe("a lease", func() {
 		Expect(l.Wait(ctx)).To(Succeed())
 	})
 
-	It("INF-I02 INF-I03 shares its informer", func(ctx SpecContext) {
+	It("INF-I02 50 leases share one watch while one of them is left; then, after IdleGrace, the watch, its series and goroutines end; "+
+		"INF-I03 a lease that is taken again within IdleGrace is Synced at once, without a request", func(ctx SpecContext) {
 		o := blind()
 		registry := prometheus.NewRegistry()
 		o.Registerer, o.IdleGrace = registry, ptr.To(2*time.Second)
@@ -75,7 +77,8 @@ var _ = Describe("a lease", func() {
 		Eventually(goroutines).WithArguments("watchset.(*run)").Should(BeNumerically("<=", before))
 	})
 
-	It("INF-I04 shares only what is equal", func(ctx SpecContext) {
+	It("INF-I04 leases that differ in form or label selector have watches of their own; equal Requests of other owners "+
+		"share one", func(ctx SpecContext) {
 		w := begin(4, blind())
 		a := w.namespaces(ctx, "a")[0]
 		w.grant(ctx, a, "see", rule(secrets, see))
@@ -105,7 +108,10 @@ var _ = Describe("a lease", func() {
 		Expect(w.count("watch", secrets.Resource, "")).To(Equal(4))
 	})
 
-	It("INF-I41 INF-I42 INF-I43 INF-I44 follows what a session needs", func(ctx SpecContext) {
+	It("INF-I41 when a CR names s2 in place of s1, the watch on s1 ends after the session's Commit, and s2 is watched; INF-I42 if that "+
+		"reconciliation fails before Commit, s1 and s2 are both watched; INF-I43 Release(owner) ends the informers; an earlier session that "+
+		"commits later, of an old CR of that name, releases no lease of the new one; INF-I44 when one of two owners of a Secret releases it, "+
+		"the watch stays", func(ctx SpecContext) {
 		o := blind()
 		o.IdleGrace = ptr.To(100 * time.Millisecond)
 		w := begin(41, o)
@@ -160,7 +166,7 @@ var _ = Describe("a lease", func() {
 		Expect(state(survivor)).To(Equal(watchset.Synced))
 	})
 
-	It("INF-I49 takes the same after a restart", func(ctx SpecContext) {
+	It("INF-I49 a new Set has no informer; when its owner takes the same lease, that costs one request", func(ctx SpecContext) {
 		first := begin(49, blind())
 		a := first.namespaces(ctx, "a")[0]
 		first.grant(ctx, a, "see", rule(secrets, see))
@@ -175,7 +181,8 @@ var _ = Describe("a lease", func() {
 		Expect(second.count("", "", "")).To(Equal(1))
 	})
 
-	It("INF-I50 ends with the set, in the middle of what it does", func(ctx SpecContext) {
+	It("INF-I50 when Start's context ends in the middle of 100 initial lists, Start returns, no goroutine or stream is left, and Acquire "+
+		"returns ErrStopped", func(ctx SpecContext) {
 		w := begin(50, watchset.Options{})
 		a := w.namespaces(ctx, "a")[0]
 		w.grant(ctx, a, "see", rule(secrets, see))
@@ -197,7 +204,8 @@ var _ = Describe("a lease", func() {
 		Expect(last.Wait(ctx)).To(MatchError(watchset.ErrStopped))
 	})
 
-	It("INF-I53 takes every name", func(ctx SpecContext) {
+	It("INF-I53 names of 63 and 253 characters, dots, and a field selector's value with comma, equals sign and backslash can be leased and "+
+		"read", func(ctx SpecContext) {
 		w := begin(53, blind())
 		a := w.namespaces(ctx, strings.Repeat("n", 63-len(w.ns(""))))[0]
 		Expect(a).To(HaveLen(63))

@@ -19,7 +19,8 @@ import (
 
 var _ = Describe("metadata", func() {
 	// `make bench-informers` does the same with 10,000 of 50,000 Secrets.
-	It("INF-I40 of what is labelled is all that is held", func(ctx SpecContext) {
+	It("INF-I40 a Metadata lease with a label selector holds the labelled of many large Secrets alone, in at most 2 KiB each (`make "+
+		"bench-informers`: 10,000 of 50,000)", func(ctx SpecContext) {
 		const labelled, all = 400, 1200
 		w := begin(40, blind())
 		a := w.namespaces(ctx, "a")[0]

@@ -68,7 +68,8 @@ var _ = Describe("an outage of the API server", Ordered, func() {
 		Expect(there.Create(ctx, secret(namespace, "u"))).To(Succeed())
 	}
 
-	It("INF-I27 is not noticed while it is short, and shown when it is long", func(ctx SpecContext) {
+	It("INF-I27 while the API server is killed, a lease is Synced for 20 s, then Degraded with its objects; when it is back, only the "+
+		"differences come as events", func(ctx SpecContext) {
 		_, told, l := follow(ctx, "a")
 		By("a long one")
 		Expect(cp.APIServer.Kill()).To(Succeed())
@@ -85,7 +86,8 @@ var _ = Describe("an outage of the API server", Ordered, func() {
 		Eventually(told.seen).Should(HaveExactElements("create u", "delete t"))
 	})
 
-	It("INF-I29 is made up for by a list where the history of the watch is gone", func(ctx SpecContext) {
+	It("INF-I29 if the watch's history is gone (410) after an outage, the lease is Synced again; an object deleted meanwhile gives exactly "+
+		"one Delete event", func(ctx SpecContext) {
 		w, told, l := follow(ctx, "b")
 		before := &corev1.SecretList{}
 		Expect(there.List(ctx, before, client.InNamespace("b"))).To(Succeed())

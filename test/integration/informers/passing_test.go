@@ -40,7 +40,8 @@ func (s *sunk) Replace(_, _ string, all []client.Object) { s.n <- len(all) }
 
 var _ = Describe("objects that are passed on", func() {
 	// `make bench-informers` does the same with 10,000 objects, and measures CPU time.
-	It("INF-I90 cost what they cost a plain reflector", func(ctx SpecContext) {
+	It("INF-I90 copies that are passed to a Sink cost at most 1.15 of a plain reflector's bytes, 1 watch and no list (`make "+
+		"bench-informers`: also CPU and peak)", func(ctx SpecContext) {
 		const copies, rounds, label = 600, 5, "op90-copy"
 		w := prepare(90, blind())
 		w.grantAll(ctx, "see", rule(secrets, see))

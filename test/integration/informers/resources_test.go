@@ -58,7 +58,8 @@ var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "
 var _ = Describe("a resource", func() {
 	for number, watched := range map[int]bool{21: true, 22: false} {
 		how := map[bool]string{true: "by the watch of CRDs", false: "by the back-off"}[watched]
-		It("INF-I21 INF-I22 that isn't served is no missing right, and is found later "+how, func(ctx SpecContext) {
+		It("INF-I21 before the CRD exists, a lease is NotServed and not Forbidden, with IsNoMatchError; INF-I22 when the right is granted and "+
+			"the CRD created, the lease is Synced by the watch of CRDs, or else at the next back-off: "+how, func(ctx SpecContext) {
 			o := blind()
 			if watched {
 				o = patient()
@@ -83,7 +84,10 @@ var _ = Describe("a resource", func() {
 		})
 	}
 
-	It("INF-I23 INF-I24 INF-I25 may go and come again", func(ctx SpecContext) {
+	It("INF-I23 when the CRD of 3 objects is deleted, there are Delete events, then NotServed, few requests, and other resources are "+
+		"untouched; INF-I24 when the CRD is created again, the lease is Synced with the new objects alone, and later events arrive; INF-I25 "+
+		"when the CRD returns cluster-scoped, scope Cluster is Synced, scope Namespace says cluster-scoped; without its version, the lease's "+
+		"error names the version", func(ctx SpecContext) {
 		o := patient()
 		o.WatchRBAC = watchset.Off
 		w := prepare(23, o)
@@ -142,7 +146,8 @@ var _ = Describe("a resource", func() {
 		Consistently(l.Status).WithTimeout(test.Quiet(5 * time.Second)).Should(HaveField("Err", MatchError(ContainSubstring("v1"))))
 	})
 
-	It("INF-I28 is Degraded while the token is refused", func(ctx SpecContext) {
+	It("INF-I28 while the token is invalid, the lease is Degraded, Err names Unauthorized, and objects can be read; then it "+
+		"is Synced", func(ctx SpecContext) {
 		o := blind()
 		o.DegradedAfter = time.Second
 		w := begin(28, o)
@@ -162,7 +167,9 @@ var _ = Describe("a resource", func() {
 		becomes(l, watchset.Synced)
 	})
 
-	It("INF-I26 INF-I87 is Degraded while it can't be converted", func(ctx SpecContext) {
+	It("INF-I26 while the CRD's conversion webhook fails, the lease is Degraded after DegradedAfter, not Forbidden; then it is Synced; "+
+		"INF-I87 while the conversion webhook fails, a Sink gets no Replace, but Degraded with the API server's message; then Replace and "+
+		"Synced", func(ctx SpecContext) {
 		o := blind()
 		o.DegradedAfter = 5 * time.Second // the server ends a stream after three
 		w := begin(26, o)
@@ -235,7 +242,8 @@ var _ = Describe("a resource", func() {
 		Eventually(told.seen).Should(HaveExactElements("create u", "delete t"))
 	})
 
-	It("INF-I55 has its own pace", func(ctx SpecContext) {
+	It("INF-I55 a slow handler of one resource delays no event of others; twenty changes of an object are one "+
+		"queue entry", func(ctx SpecContext) {
 		configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 		w := begin(55, blind())
 		a := w.namespaces(ctx, "a")[0]
@@ -280,7 +288,8 @@ var _ = Describe("a resource", func() {
 	})
 
 	// The case has a thousand parts with ten objects each.
-	It("INF-I39 is listed a few at a time, and costs little while nothing happens", func(ctx SpecContext) {
+	It("INF-I39 1,000 leases with 10 objects each become Synced, with never more than StartConcurrency lists at once; an idle part takes at "+
+		"most 64 KiB", func(ctx SpecContext) {
 		const parts = 1000
 		o := blind()
 		o.StartConcurrency = 4

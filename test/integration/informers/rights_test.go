@@ -19,7 +19,9 @@ import (
 )
 
 var _ = Describe("a right", func() {
-	It("INF-I05 INF-I06 on one object is enough for that object", func(ctx SpecContext) {
+	It("INF-I05 with resourceNames [one] in the Role, a lease of Object(a, one) is Synced, with 1 object; those of Object(a, two) and of "+
+		"Namespace(a) are Forbidden; INF-I06 a lease of an object that does not exist yet is Synced, and Get is NotFound; its creation is an "+
+		"event", func(ctx SpecContext) {
 		w := begin(5, blind())
 		a := w.namespaces(ctx, "a")[0]
 		w.grant(ctx, a, "one", rule(secrets, see, "one", "late"))
@@ -45,7 +47,7 @@ var _ = Describe("a right", func() {
 		Eventually(told.seen).Should(ContainElement("create late"))
 	})
 
-	It("INF-I07 to get is none to list or watch", func(ctx SpecContext) {
+	It("INF-I07 with verb get alone, a lease is Forbidden, Missing [list, watch], and List is IsForbidden", func(ctx SpecContext) {
 		w := begin(7, blind())
 		a := w.namespaces(ctx, "a")[0]
 		w.grant(ctx, a, "get", rule(secrets, []string{"get"}))
@@ -56,7 +58,8 @@ var _ = Describe("a right", func() {
 		Expect(err).To(MatchError(apierrors.IsForbidden, "is a 403"))
 	})
 
-	It("INF-I08 to list alone is not enough", func(ctx SpecContext) {
+	It("INF-I08 with verb list alone, a lease is Forbidden, Missing [watch], and never Synced; one watch is tried, then "+
+		"reviews tell", func(ctx SpecContext) {
 		w := begin(8, blind())
 		a := w.namespaces(ctx, "a")[0]
 		w.grant(ctx, a, "list", rule(secrets, []string{"list"}))
@@ -70,7 +73,8 @@ var _ = Describe("a right", func() {
 		Expect(w.count("watch", secrets.Resource, "")).To(Equal(1), "reviews tell the rest")
 	})
 
-	It("INF-I09 to watch alone is not enough", func(ctx SpecContext) {
+	It("INF-I09 with verb watch alone, a lease is Forbidden, Missing [list], after one watch and at most one "+
+		"other state", func(ctx SpecContext) {
 		o := blind()
 		o.VerifyInterval = ptr.To(500 * time.Millisecond)
 		w := begin(9, o)
@@ -85,7 +89,7 @@ var _ = Describe("a right", func() {
 		Expect(enqueued(states)).To(Or(HaveExactElements("x"), HaveExactElements("x", "x")))
 	})
 
-	It("INF-I10 that is missing costs little", func(ctx SpecContext) {
+	It("INF-I10 without a right, a Forbidden lease costs at most 9 requests in a minute", func(ctx SpecContext) {
 		w := begin(10, watchset.Options{WatchRBAC: watchset.Off})
 		a := w.namespaces(ctx, "a")[0]
 		l := w.lease(in(a))
@@ -94,7 +98,8 @@ var _ = Describe("a right", func() {
 		Expect(state(l)).To(Equal(watchset.Forbidden))
 	})
 
-	It("INF-I11 that comes is noticed by the RBAC watch", func(ctx SpecContext) {
+	It("INF-I11 with rbac+, a Forbidden lease is Synced when a RoleBinding gives the right; States enqueues the owner once "+
+		"per transition", func(ctx SpecContext) {
 		w := prepare(11, patient())
 		w.observes(ctx)
 		w.run()
@@ -110,7 +115,7 @@ var _ = Describe("a right", func() {
 		Consistently(states.Len).WithTimeout(test.Quiet(5 * time.Second)).Should(BeZero())
 	})
 
-	It("INF-I12 that comes is noticed by the back-off", func(ctx SpecContext) {
+	It("INF-I12 without rbac+, a Forbidden lease is Synced when the back-off expires next after the right is granted", func(ctx SpecContext) {
 		o := blind()
 		o.Backoff = watchset.Backoff{Initial: time.Second}
 		w := begin(12, o)
@@ -123,7 +128,8 @@ var _ = Describe("a right", func() {
 		Expect(l.Status().Retry).To(BeZero())
 	})
 
-	It("INF-I13 that goes takes all it showed with it", func(ctx SpecContext) {
+	It("INF-I13 with rbac+, when the RoleBinding is deleted, the lease is Forbidden, its stream closed, Objects 0, and Get IsForbidden; "+
+		"there are no Delete events", func(ctx SpecContext) {
 		w := prepare(13, patient())
 		w.observes(ctx)
 		w.run()
@@ -148,7 +154,8 @@ var _ = Describe("a right", func() {
 	})
 
 	// The server goes on delivering events into an open watch after the right is gone.
-	It("INF-I14 that went is not used, though the server would let it", func(ctx SpecContext) {
+	It("INF-I14 without rbac+, a lease whose right is revoked is Forbidden after VerifyInterval; handlers never see what is "+
+		"created then", func(ctx SpecContext) {
 		o := blind()
 		o.VerifyInterval, o.Backoff = ptr.To(2*time.Second), patient().Backoff
 		w := begin(14, o)
@@ -172,7 +179,8 @@ var _ = Describe("a right", func() {
 		Expect(err).To(MatchError(apierrors.IsForbidden, "is a 403"))
 	})
 
-	It("INF-I15 may change by any of the four kinds", func(ctx SpecContext) {
+	It("INF-I15 with rbac+, losses and gains by edits of a Role, of a ClusterRole that a RoleBinding binds, and of an aggregated "+
+		"ClusterRole are noticed", func(ctx SpecContext) {
 		w := prepare(15, patient())
 		w.observes(ctx)
 		w.run()
@@ -219,7 +227,8 @@ var _ = Describe("a right", func() {
 	})
 
 	// Serial, because a change of ClusterRoles in another case affects the users of all cases.
-	It("INF-I16 that comes from two places stays while one of them does", Serial, func(ctx SpecContext) {
+	It("INF-I16 with rbac+, if one of two bindings, the other of op or its group, is deleted, a lease stays Synced; there are a review, its "+
+		"repetition, no restart", Serial, func(ctx SpecContext) {
 		w := prepare(16, patient())
 		w.observes(ctx)
 		w.run()
@@ -240,7 +249,8 @@ var _ = Describe("a right", func() {
 		}
 	})
 
-	It("INF-I17 is looked at where an event may concern it, and not more often than needed", Serial, func(ctx SpecContext) {
+	It("INF-I17 with rbac+, 1,000 (`make test-long`; else 200) new RoleBindings cause at most 10 reviews in 5 s of the part in a; that in b "+
+		"has neither review nor restart", Serial, func(ctx SpecContext) {
 		w := prepare(17, patient())
 		w.observes(ctx)
 		w.run()
@@ -272,7 +282,8 @@ var _ = Describe("a right", func() {
 		Expect(state(calm)).To(Equal(watchset.Synced))
 	})
 
-	It("INF-I19 is found without reviews where these are refused", func(ctx SpecContext) {
+	It("INF-I19 where the server refuses reviews, the back-off sends lists with limit=1; once the right is granted, the lease "+
+		"is Synced", func(ctx SpecContext) {
 		w := begin(19, blind())
 		a := w.namespaces(ctx, "a")[0]
 		w.refuseReviews() // of either kind
@@ -285,7 +296,8 @@ var _ = Describe("a right", func() {
 		Expect(w.count("watch", secrets.Resource, a)).To(Equal(2))
 	})
 
-	It("INF-I20 to watch RBAC may come and go, too", func(ctx SpecContext) {
+	It("INF-I20 when the right to watch RBAC is granted, its four watches begin at the back-off; when it is revoked, they end; other parts "+
+		"are untouched", func(ctx SpecContext) {
 		o := blind()
 		o.WatchRBAC = watchset.WhereAllowed
 		w := begin(20, o)

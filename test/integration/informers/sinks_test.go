@@ -129,7 +129,9 @@ func labelled(name string) labels.Selector {
 }
 
 var _ = Describe("a sink of the whole cluster", func() {
-	It("INF-I86 gets two selections of a kind, and learns what counts", func(ctx SpecContext) {
+	It("INF-I86 two Sinks of a kind get their own objects and states; a stream that is opened again gives no call; an outage gives Degraded "+
+		"with the cause, then Synced; INF-I86 a lost right is Forbidden with the missing verbs; list alone gives no call; with watch come "+
+		"Replace and Synced; a released lease gets Pending and nothing more", func(ctx SpecContext) {
 		o := patient()
 		o.DegradedAfter = 5 * time.Second // longer than a list after a very short stream, with its back-off
 		w := prepare(86, o)
@@ -198,7 +200,8 @@ var _ = Describe("a sink of the whole cluster", func() {
 		copies.becomes(watchset.Pending)
 	})
 
-	It("INF-I88 costs one stream for each selection of a kind, and discovery", func(ctx SpecContext) {
+	It("INF-I88 4 kinds with 2 Sinks each cost 8 streams and discovery, but no list or review; when one kind's right is lost, it alone is "+
+		"Forbidden and called", func(ctx SpecContext) {
 		const many = 600 // more than a page
 		w := prepare(88, watchset.Options{WatchRBAC: watchset.WhileForbidden})
 		configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

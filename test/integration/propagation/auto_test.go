@@ -68,7 +68,8 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 		f.watched(ctx, "secrets", true)
 	})
 
-	It("INF-I74 goes from the cluster to its namespaces and back without touching a copy", func(ctx SpecContext) {
+	It("INF-I74 when the cluster-wide right is lost, watches of namespaces replace it without a write, and b is NotObserved; when it "+
+		"returns, b gets its missing copy", func(ctx SpecContext) {
 		s := source(ctx, "i74", f.tree()...)
 		l := f.ledger(ctx, "secrets")
 		f.mayEverywhere(ctx, false)
@@ -88,7 +89,8 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 		l.come(ctx, counts{"create": 3})
 	})
 
-	It("INF-I75 loses nothing that happens while the right comes and goes, and removes nothing by mistake", func(ctx SpecContext) {
+	It("INF-I75 while the cluster-wide right is revoked and restored three times, each copy of new sources is created once; none is deleted "+
+		"or written anew", func(ctx SpecContext) {
 		stays := source(ctx, "i75-stays", f.tree()...)
 		l := f.ledger(ctx, "secrets")
 		var sources []client.Object
@@ -114,11 +116,13 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 		f.staysCopied(ctx, stays, f.tree()...)
 	})
 
-	It("INF-I72 settles as with all rights where it sees, and touches nothing elsewhere, whatever comes and goes", func(ctx SpecContext) {
+	It("INF-I72 scope Auto: where the operator sees, random changes of rights and objects (`make test-long`: 1,000, else 36) end as with "+
+		"all rights; elsewhere nothing is written", func(ctx SpecContext) {
 		f.wanderAbout(ctx, true)
 	})
 
-	It("INF-I78 watches a kind that joins the configuration", func(ctx SpecContext) {
+	It("INF-I78 a kind that a changed configuration adds with scope Auto is watched cluster-wide, and its sources "+
+		"are copied", func(ctx SpecContext) {
 		without := setup{Kinds: []string{kinds[0], kinds[2], "{kind: ConfigMap, mode: Remove}"}}.config()
 		Expect(f.Operator.Configure(ctx, without)).To(Succeed())
 		m := build.Source(build.ConfigMap(f.acme, "i78", "1"), v1alpha1.ModeUpdate)
@@ -132,7 +136,8 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 		f.watched(ctx, "secrets", true)
 	})
 
-	It("INF-I76 finds out what left the forest while it was down", func(ctx SpecContext) {
+	It("INF-I76 copies in a namespace that left the forest while the operator was down are deleted after its start, or once the right there "+
+		"is granted", func(ctx SpecContext) {
 		s := source(ctx, "i76", f.a1, f.b)
 		stop := func() {
 			GinkgoHelper()

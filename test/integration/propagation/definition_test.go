@@ -24,7 +24,8 @@ import (
 )
 
 var _ = Describe("a configured kind", func() {
-	It("PROP-X1 INF-I59 may be served later", func(ctx SpecContext) {
+	It("PROP-X1 INF-I59 the operator is ready without the CRD of a configured kind; when the CRD is installed, the kind is propagated "+
+		"without a restart", func(ctx SpecContext) {
 		w := start(ctx, setup{Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
 		state := func(ctx SpecContext, state string) float64 {
 			metrics, err := w.Operator.Metrics(ctx)

@@ -108,7 +108,8 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 	})
 
-	It("INF-I56 leaves the copies alone whose source it can't see, says so, and goes on when the right is back", func(ctx SpecContext) {
+	It("INF-I56 copies of an unseen source stay (`make test-long`: for 10 min), NotObserved with one Event; other kinds go on; with the "+
+		"right back, nothing is written", func(ctx SpecContext) {
 		s := source(ctx, "i56")
 		l := f.ledger(ctx, "secrets")
 		f.revoke(ctx, f.acme)
@@ -131,7 +132,7 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		Expect(f.events(ctx, hc, v1alpha1.ReasonNotObserved)).To(HaveLen(1))
 	})
 
-	It("INF-I57 takes copies away whose source went unseen once it sees that", func(ctx SpecContext) {
+	It("INF-I57 copies of a source that is deleted unseen stay, and are removed when the right is regained", func(ctx SpecContext) {
 		s, stays := source(ctx, "i57"), source(ctx, "i57-stays")
 		f.revoke(ctx, f.acme)
 		f.says(ctx, map[string]string{f.acme: "NotObserved: "})
@@ -142,7 +143,8 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.staysCopied(ctx, stays, f.tree()...)
 	})
 
-	It("INF-I58 goes on elsewhere where it can't see one child, and puts right what happened there once it can", func(ctx SpecContext) {
+	It("INF-I58 while the right is missing in one child, it is NotObserved, and others are served; later its deleted copy is "+
+		"written again", func(ctx SpecContext) {
 		s := source(ctx, "i58")
 		f.revoke(ctx, f.a)
 		f.says(ctx, map[string]string{f.a: "NotObserved: secrets: forbidden, missing list, watch"})
@@ -157,7 +159,8 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.copied(ctx, more, f.tree()...)
 	})
 
-	It("INF-I81 tells a leaf without a HierarchyConfiguration that it can't be seen, and no other", func(ctx SpecContext) {
+	It("INF-I81 only if the right in a leaf is lost, the operator makes a HierarchyConfiguration there, NotObserved with one Event; with "+
+		"the right back, it is InSync", func(ctx SpecContext) {
 		leaf := f.prefix + "i81"
 		f.create(ctx, build.Namespace(leaf))
 		f.grant(ctx, leaf)
@@ -177,7 +180,8 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.absent(ctx, s, leaf)
 	})
 
-	It("INF-I70 follows namespaces that come, move and leave, as soon as it has the right there", func(ctx SpecContext) {
+	It("INF-I70 a new namespace has no copy until the right there is granted; copies follow as it moves to another tree, back, and out of "+
+		"the forest", func(ctx SpecContext) {
 		s := source(ctx, "i70")
 		below := f.prefix + "i70"
 		f.create(ctx, build.Child(below, f.a))
@@ -192,11 +196,13 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.absent(ctx, s, below)
 	})
 
-	It("INF-I72 settles as with all rights where it sees, and touches nothing elsewhere, whatever comes and goes", func(ctx SpecContext) {
+	It("INF-I72 scope Namespaces: where the operator sees, random changes of rights and objects (`make test-long`: 1,000, else 36) end as "+
+		"with all rights; elsewhere nothing is written", func(ctx SpecContext) {
 		f.wanderAbout(ctx, false)
 	})
 
-	It("INF-I60 says of a kind of scope Cluster that the right in namespaces is not enough, and takes it up when there is more",
+	It("INF-I60 a kind of scope Cluster with RoleBindings alone is NotObserved, cluster-wide; other kinds continue; with the cluster-wide "+
+		"right, missed changes are carried out without a restart",
 		func(ctx SpecContext) {
 			s := build.Source(build.ConfigMap(f.acme, "i60", "1"), v1alpha1.ModeUpdate)
 			f.create(ctx, s)
