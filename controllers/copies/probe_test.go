@@ -38,10 +38,10 @@ func TestProbeFindsACopyWithoutItsLabel(t *testing.T) {
 		labelled     bool
 		obstacle     bool
 	}{
-		"PROP-K8 in mode update":                         {update, update, false, false},
-		"PROP-K12 in mode create":                        {create, create, false, true},
-		"PROP-K12 whose source is in mode update by now": {create, update, false, false},
-		"with its label, in mode create":                 {create, create, true, false},
+		"PROP-K8 a read finds a copy in mode update that lost its label":                    {update, update, false, false},
+		"PROP-K12 a copy in mode create that lost its label is read as an unrelated object": {create, create, false, true},
+		"PROP-K12 such a copy is found if its source is in mode update by now":              {create, update, false, false},
+		"with its label, in mode create":                                                    {create, create, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hash := copies.Hash{Mode: tt.mode, Place: copies.PlaceOf(slot, "acme"), Content: copies.Unwritten}

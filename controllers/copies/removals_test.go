@@ -72,20 +72,21 @@ func TestRemovalChecks(t *testing.T) {
 		return newRemovalChecks(seenTo{v, "5"}, a, func(look func(*copyengine.State)) { look(state) }), a, v
 	}
 
-	t.Run("PROP-V6 a copy that is older than what the watch has shown needs no read", func(t *testing.T) {
+	t.Run("PROP-V6 no read precedes the deletion of a copy that is older than what the watch of Namespaces has shown", func(t *testing.T) {
 		c, a, _ := grown()
 		if err := c.checkRemoval(t.Context(), slot, "new", "4"); err != nil || a.reads != 0 {
 			t.Errorf("%v after %d reads", err, a.reads)
 		}
 	})
-	t.Run("PROP-V7 the version of a copy in another storage says nothing", func(t *testing.T) {
+	t.Run("PROP-V7 if a copy's group is not Kubernetes' own, its version is not compared with that of Namespaces: the operator reads the "+
+		"namespaces above before it deletes the copy", func(t *testing.T) {
 		c, a, _ := grown()
 		widget := copies.Slot{Kind: schema.GroupKind{Group: "example.com", Kind: "Widget"}, Namespace: "child", Name: "w"}
 		if err := c.checkRemoval(t.Context(), widget, "new", "4"); err != nil || a.reads != 2 {
 			t.Errorf("%v after %d reads, want those of child and old", err, a.reads)
 		}
 	})
-	t.Run("PROP-V6 the namespaces above are read once for all copies that were there", func(t *testing.T) {
+	t.Run("PROP-V6 the namespaces above are read once for all copies that existed at that read", func(t *testing.T) {
 		c, a, _ := grown()
 		for _, version := range []string{"10", "9", "10"} {
 			if err := c.checkRemoval(t.Context(), slot, "new", version); err != nil {
@@ -96,13 +97,13 @@ func TestRemovalChecks(t *testing.T) {
 			t.Errorf("%d reads, want those of child and old", a.reads)
 		}
 	})
-	t.Run("PROP-V6 a copy that came after the read needs another", func(t *testing.T) {
+	t.Run("PROP-V6 a copy that is younger than that read is not deleted before another one", func(t *testing.T) {
 		c, _, _ := grown()
 		if err := c.checkRemoval(t.Context(), slot, "new", "11"); !errors.Is(err, copies.ErrBehind) {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("PROP-V6 a namespace that has moved meanwhile keeps its copies, and the forest learns of it", func(t *testing.T) {
+	t.Run("PROP-V6 if the read shows that a namespace has moved meanwhile, its copies stay, and the forest is corrected", func(t *testing.T) {
 		c, a, v := grown()
 		a.namespaces["child"] = namespaceAt("child", "8", v1alpha1.LabelParent, "new")
 		if err := c.checkRemoval(t.Context(), slot, "new", "10"); !errors.Is(err, copies.ErrBehind) {

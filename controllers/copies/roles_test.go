@@ -50,9 +50,9 @@ func TestBindingsWaitForTheCopyOfTheirRole(t *testing.T) {
 		"copies of one Role": {map[string]*metav1.PartialObjectMetadata{"a": copyOf("acme", "a"), "b": copyOf("acme", "b")}, false},
 		"copy from the source's own namespace": {
 			map[string]*metav1.PartialObjectMetadata{"b": copyOf("a", "b")}, false},
-		"PROP-I17 the copy at the slot is being deleted": {
+		"PROP-I17 while the copy of its Role is being deleted in a namespace, a RoleBinding is not copied there": {
 			map[string]*metav1.PartialObjectMetadata{"a": copyOf("acme", "a"), "b": terminating(copyOf("acme", "b"))}, true},
-		"PROP-I17 the copy beside the source is being deleted": {
+		"PROP-I17 while the copy of its Role beside the source is being deleted, a RoleBinding is not copied": {
 			map[string]*metav1.PartialObjectMetadata{"a": terminating(copyOf("acme", "a")), "b": copyOf("acme", "b")}, true},
 		"no Role": {nil, true},
 	} {

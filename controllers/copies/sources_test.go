@@ -18,7 +18,8 @@ import (
 )
 
 func TestLargeSources(t *testing.T) {
-	t.Run("PROP-Q6 are read once for many copies", testLargeSources)
+	t.Run("PROP-Q6 twenty Secrets of 1 MiB that are copied in turns to 300 namespaces "+
+		"are read at most once for every ten copies", testLargeSources)
 }
 
 // testLargeSources works off the copies of twenty Secrets of 1 MiB each in 300 namespaces. It counts how often the content of a source was

@@ -21,7 +21,8 @@ import (
 
 // A list counts only once its watch is open. Otherwise a kind that may be listed and not watched would be planned anew at each list.
 func TestAListCountsWithItsWatchAlone(t *testing.T) {
-	t.Run("PROP-X7", func(t *testing.T) {
+	t.Run("PROP-X7 while a kind may be listed but not watched, it is forbidden, and no list counts; once it may be watched too, it is "+
+		"active", func(t *testing.T) {
 		var mayWatch atomic.Bool
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

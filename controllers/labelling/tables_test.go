@@ -30,18 +30,24 @@ func TestLook(t *testing.T) {
 		known  bool
 		wanted string
 	}{
-		"PROP-G5 at the start": {"nothing was heard of generators", []schema.GroupVersionKind{widgets}, nil, false, ""},
-		"PROP-G5 while it lists": {"the list is on its way", []schema.GroupVersionKind{widgets}, []func(*tables){state(watchset.Syncing)},
+		"PROP-G5 before the operator knows any " +
+			"generator, it leaves labels alone": {"nothing was heard of generators", []schema.GroupVersionKind{widgets}, nil, false, ""},
+		"PROP-G5 while generators are being listed, " +
+			"it leaves labels alone": {"the list is on its way", []schema.GroupVersionKind{widgets}, []func(*tables){state(watchset.Syncing)},
 			false, ""},
-		"PROP-G5 listed": {"it asks", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced)},
+		"PROP-G5 once generators are listed, the label of an " +
+			"object follows its generator": {"it asks", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced)},
 			true, "update"},
-		"PROP-G5 forbidden later": {"absence means nothing", []schema.GroupVersionKind{widgets},
+		"PROP-G5 when generators may no longer be listed, it leaves labels alone": {"absence means nothing", []schema.GroupVersionKind{widgets},
 			[]func(*tables){listed(asks), state(watchset.Synced), state(watchset.Forbidden)}, false, ""},
-		"PROP-G2 listed without it": {"it is gone", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced),
+		"PROP-G2 if the list lacks the " +
+			"generator, no label is wanted": {"it is gone", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced),
 			listed(nil)}, true, ""},
-		"PROP-G2 of another namespace": {"an owner is in the namespace", []schema.GroupVersionKind{widgets},
+		"PROP-G2 a controller in another namespace is no " +
+			"generator of the object": {"an owner is in the namespace", []schema.GroupVersionKind{widgets},
 			[]func(*tables){listed(map[types.UID]generator{"w1": {kind, "zeta", "update"}}), state(watchset.Synced)}, true, ""},
-		"PROP-G6 no longer a generator": {"the configuration doesn't name the kind", nil, nil, false, ""},
+		"PROP-G6 the objects of a kind that is no longer configured " +
+			"as a generator keep their labels": {"the configuration doesn't name the kind", nil, nil, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := newTables(c.kinds)
@@ -74,7 +80,8 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 
 // The view asks for the objects of a namespace under its lock. So the cost must not depend on the objects of other namespaces.
 func TestObjectsOfANamespace(t *testing.T) {
-	t.Run("PROP-G8", func(t *testing.T) {
+	t.Run("PROP-G8 when a namespace changes, only its own objects with controllers are queued, also after objects were created, changed "+
+		"and deleted", func(t *testing.T) {
 		all, kind := newTables(nil), schema.GroupKind{Kind: "Secret"}
 		slot := func(namespace, name string) copies.Slot {
 			return copies.Slot{Kind: kind, Namespace: namespace, Name: name}

@@ -26,14 +26,15 @@ func TestIsRefusal(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"None":                     {nil, false},
-		"Forbidden":                {apierrors.NewForbidden(secrets, "s", errors.New("no")), true},
-		"Wrapped":                  {fmt.Errorf("writing: %w", apierrors.NewBadRequest("no")), true},
-		"Busy":                     {apierrors.NewTooManyRequests("later", 1), false},
-		"Unavailable":              {apierrors.NewServiceUnavailable("later"), false},
-		"PROP-P11 TooLargeForEtcd": {apierrors.NewInternalError(errors.New("etcdserver: request is too large")), true},
-		"Internal":                 {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), false},
-		"NoAnswer":                 {errors.New("connection refused"), false},
+		"None":        {nil, false},
+		"Forbidden":   {apierrors.NewForbidden(secrets, "s", errors.New("no")), true},
+		"Wrapped":     {fmt.Errorf("writing: %w", apierrors.NewBadRequest("no")), true},
+		"Busy":        {apierrors.NewTooManyRequests("later", 1), false},
+		"Unavailable": {apierrors.NewServiceUnavailable("later"), false},
+		"PROP-P11 the answer of etcd that a request is " +
+			"too large is a refusal": {apierrors.NewInternalError(errors.New("etcdserver: request is too large")), true},
+		"Internal": {apierrors.NewInternalError(errors.New("etcdserver: request timed out")), false},
+		"NoAnswer": {errors.New("connection refused"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := apianswer.IsRefusal(tc.err); got != tc.want {

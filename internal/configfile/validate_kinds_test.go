@@ -4,7 +4,7 @@ import "testing"
 
 func TestValidateKinds(t *testing.T) {
 	refusals{
-		"PROP-X3 kinds that are refused": {
+		"PROP-X3 a file with several kinds that are refused has an error for each, with path and text": {
 			reason: "each with its path and the text of propagation.md 2.5",
 			body: `propagation:
   kinds:

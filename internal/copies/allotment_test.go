@@ -65,20 +65,22 @@ func TestLimitsOfCopies(t *testing.T) {
 	}{
 		"PROP-L1 without limits everything is written": {limited(-1, -1), []fact{aged("acme", 1), aged("acme", 2)},
 			map[string]int{"s1": 3, "s2": 3}},
-		"PROP-L1 the oldest comes first": {limited(5, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)},
+		"PROP-L1 the oldest source is first": {limited(5, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)},
 			map[string]int{"s1": 3}},
-		"PROP-L1 what fits exactly is written": {limited(6, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)},
+		"PROP-L1 a claim equal to the limit fits": {limited(6, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)},
 			map[string]int{"s1": 3, "s2": 3}},
-		"PROP-L1 nothing younger takes what is left": {limited(4, -1), []fact{aged("acme", 1), aged("acme", 2), aged("a", 3)},
+		"PROP-L1 a source that is younger than one whose " +
+			"claim does not fit gets no copy": {limited(4, -1), []fact{aged("acme", 1), aged("acme", 2), aged("a", 3)},
 			map[string]int{"s1": 3}},
-		"PROP-L1 a selector counts what it selects": {limited(2, -1),
+		"PROP-L1 a source claims room only in namespaces that it selects": {limited(2, -1),
 			[]fact{aged("acme", 1, selecting("kubernetes.io/metadata.name in (a, b)")), aged("acme", 2)}, map[string]int{"s1": 2}},
-		"PROP-L1 zero allows none":    {limited(0, -1), []fact{aged("acme", 1)}, map[string]int{}},
-		"PROP-L2 bytes count by copy": {limited(-1, 400), []fact{aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3}},
-		"PROP-L2 what is too large holds up what is later": {limited(-1, 2000), []fact{aged("acme", 1), aged("acme", 2, large), aged("acme", 3)},
+		"PROP-L1 limit 0 allows no copy":       {limited(0, -1), []fact{aged("acme", 1)}, map[string]int{}},
+		"PROP-L2 limit bytes counts each copy": {limited(-1, 400), []fact{aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3}},
+		"PROP-L2 a source that is younger than one whose " +
+			"bytes do not fit gets no copy": {limited(-1, 2000), []fact{aged("acme", 1), aged("acme", 2, large), aged("acme", 3)},
 			map[string]int{"s1": 3}},
-		"PROP-L3 what hands out access is written": {limited(0, 0), []fact{aged("acme", 1, access)}, map[string]int{"s1": 3}},
-		"PROP-L3 another tree has limits of its own": {limited(3, -1), []fact{aged("zeta", 9), aged("acme", 1), aged("acme", 2)},
+		"PROP-L3 RoleBindings of access are copied with limits 0": {limited(0, 0), []fact{aged("acme", 1, access)}, map[string]int{"s1": 3}},
+		"PROP-L3 sources of another tree do not count": {limited(3, -1), []fact{aged("zeta", 9), aged("acme", 1), aged("acme", 2)},
 			map[string]int{"s1": 3, "s9": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +92,7 @@ func TestLimitsOfCopies(t *testing.T) {
 }
 
 func TestLimitsOfTemplates(t *testing.T) {
-	t.Run("PROP-L3 sources of templates are written", testLimitsOfTemplates)
+	t.Run("PROP-L3 sources of a template are copied with limits 0", testLimitsOfTemplates)
 }
 
 func testLimitsOfTemplates(t *testing.T) {
@@ -104,7 +106,8 @@ func testLimitsOfTemplates(t *testing.T) {
 }
 
 func TestLimitsChange(t *testing.T) {
-	t.Run("PROP-L4 PROP-L5 a lower limit deletes nothing, and room is given to the next oldest", testLimitsChange)
+	t.Run("PROP-L4 when a limit is lowered, no copy is deleted, and the youngest source is held back and reported; PROP-L5 when an older "+
+		"source is deleted with its copies, one that was held back is copied", testLimitsChange)
 }
 
 func testLimitsChange(t *testing.T) {
@@ -150,7 +153,7 @@ func testLimitsChange(t *testing.T) {
 }
 
 func TestLimitsOfKindsThatComeLater(t *testing.T) {
-	t.Run("PROP-L1 a kind that is known later counts, too", func(t *testing.T) {
+	t.Run("PROP-L1 sources of a kind that is synced later count too", func(t *testing.T) {
 		other := schema.GroupKind{Kind: "ConfigMap"}
 		w := world(limited(3, -1), aged("acme", 1))
 		w.SetKind(other, copies.OptIn, false)
@@ -170,9 +173,9 @@ func TestLimitsHoldWhatGrows(t *testing.T) {
 		size int
 		want copies.Verb
 	}{
-		"PROP-L6 larger copies don't replace smaller ones": {secret, 1000, copies.Nothing},
-		"PROP-L6 smaller copies do":                        {secret, 90, copies.Update},
-		"PROP-L6 what gives and takes rights follows": {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
+		"PROP-L6 copies of a source that grew, or was made anew larger, are held back": {secret, 1000, copies.Nothing},
+		"PROP-L6 copies of a source that shrank are written":                           {secret, 90, copies.Update},
+		"PROP-L6 copies of a RoleBinding that grew are written": {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
 			1000, copies.Update},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +228,7 @@ func TestLimitsOfOneTreeCostNoWalkOverAll(t *testing.T) {
 			t.Errorf("a count takes %s beside 999 other trees, and %s alone", among, alone)
 		}
 	})
-	t.Run("PROP-L9 copies whose source is gone still count", func(t *testing.T) {
+	t.Run("PROP-L9 copies in mode create of a deleted source count toward the limits", func(t *testing.T) {
 		w := world(limited(-1, 500), aged("acme", 1, func(s *copies.Source) { s.Mode = v1alpha1.ModeCreate }))
 		carryOut(w, "a", "a1", "b")
 		w.DeleteSource(in("acme", secret, "s1"))

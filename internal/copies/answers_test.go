@@ -10,7 +10,8 @@ import (
 )
 
 func TestFailedRequests(t *testing.T) {
-	t.Run("PROP-P12 are logged sparsely", func(t *testing.T) {
+	t.Run("PROP-P12 of requests of copies that fail within 9 s, the first is logged; the next line, after 10 s, has \"since the last such "+
+		"line, 2 others failed\"", func(t *testing.T) {
 		var failed copies.FailedRequests
 		begin := time.Now()
 		for _, step := range []struct {

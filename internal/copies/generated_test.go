@@ -31,24 +31,28 @@ func TestPlanLabel(t *testing.T) {
 		none   bool // whether nothing is kept of the object
 		apply  bool
 	}{
-		"PROP-G1 new": {reason: "it has no label yet", meta: metav1.ObjectMeta{OwnerReferences: controlled},
+		"PROP-G1 an object without label is labelled if " +
+			"its generator asks for that": {reason: "it has no label yet", meta: metav1.ObjectMeta{OwnerReferences: controlled},
 			wanted: "update", apply: true},
-		"PROP-G1 done": {reason: "as it should be", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+		"PROP-G1 an object with the wanted label gets no write": {reason: "as it should be", meta: metav1.ObjectMeta{OwnerReferences: controlled,
 			Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "update"},
-		"PROP-G1 another mode": {reason: "the annotation has changed", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+		"PROP-G1 the label follows the " +
+			"annotation to another mode": {reason: "the annotation has changed", meta: metav1.ObjectMeta{OwnerReferences: controlled,
 			Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "create", apply: true},
-		"PROP-G2 no controller": {reason: "an owner is no controller",
+		"PROP-G2 an owner that is no controller is no generator": {reason: "an owner is no controller",
 			meta:   metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Widget", UID: "w1"}}},
 			wanted: "update", none: true},
-		"PROP-G2 a user's label": {reason: "of whatever value", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+		"PROP-G2 a user's label stays, whatever its value": {reason: "of whatever value", meta: metav1.ObjectMeta{OwnerReferences: controlled,
 			Labels: labels(v1alpha1.LabelPropagate, "none")}, wanted: "update"},
-		"PROP-G2 a user's label by our name": {
+		"PROP-G2 a label that a user updated by the operator's manager name stays": {
 			reason: "an update is no apply", meta: metav1.ObjectMeta{OwnerReferences: controlled, Labels: labels(v1alpha1.LabelPropagate, "create"),
 				ManagedFields: entry(copies.GeneratedManager, metav1.ManagedFieldsOperationUpdate)}, wanted: "",
 		},
-		"PROP-G2 annotation gone": {reason: "our label goes", meta: metav1.ObjectMeta{OwnerReferences: controlled,
+		"PROP-G2 the operator's label is removed " +
+			"when the annotation is": {reason: "our label goes", meta: metav1.ObjectMeta{OwnerReferences: controlled,
 			Labels: labels(v1alpha1.LabelPropagate, "update"), ManagedFields: ours}, wanted: "", apply: true},
-		"PROP-G2 controller gone": {reason: "our label goes", meta: metav1.ObjectMeta{Labels: labels(v1alpha1.LabelPropagate, "update"),
+		"PROP-G2 the operator's label is removed when the object has no " +
+			"controller any more": {reason: "our label goes", meta: metav1.ObjectMeta{Labels: labels(v1alpha1.LabelPropagate, "update"),
 			ManagedFields: ours}, wanted: "", apply: true},
 		"a copy": {reason: "is never a source", meta: metav1.ObjectMeta{OwnerReferences: controlled,
 			Labels: labels(v1alpha1.LabelInheritedFrom, "acme")}, wanted: "update"},

@@ -15,7 +15,7 @@ func TestKindStates(t *testing.T) {
 	}{
 		"PROP-X5 a kind that is not listed for long is degraded": {copies.KindSyncing, watchset.Status{State: watchset.Degraded},
 			copies.KindDegraded},
-		"PROP-X5 it heals": {copies.KindDegraded, watchset.Status{State: watchset.Synced}, copies.KindActive},
+		"PROP-X5 a degraded kind is active once it is synced": {copies.KindDegraded, watchset.Status{State: watchset.Synced}, copies.KindActive},
 		"a new try to list changes nothing before it has ended": {copies.KindForbidden, watchset.Status{State: watchset.Syncing},
 			copies.KindForbidden},
 		"what a watch has shown counts when it breaks": {copies.KindActive, watchset.Status{State: watchset.Degraded},

@@ -71,7 +71,8 @@ func TestPreview(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run("PROP-M1 "+name, func(t *testing.T) {
+		t.Run("PROP-M1 the plan has each write of copies once, with its reason, and conflicts; in a namespace, deletes are before other "+
+			"writes: "+name, func(t *testing.T) {
 			f := tc.forest
 			if f == nil {
 				f = acme()

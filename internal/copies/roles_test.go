@@ -66,7 +66,8 @@ func TestPlanOfBindingToRole(t *testing.T) {
 		"the binding names no Role any longer": {update, []fact{func(w *copies.World) { w.Sources.At(bindingAt("acme")).Role = "" }},
 			copies.Nothing},
 	} {
-		t.Run("PROP-I13 PROP-I15 "+name, func(t *testing.T) {
+		t.Run("PROP-I13 the copy of a RoleBinding stays only beside a copy of exactly that Role, in mode update; PROP-I15 the copy of a "+
+			"RoleBinding in mode create, taken over from another operator, stays without a copy of the Role: "+name, func(t *testing.T) {
 			w := given(tt.mode, tt.facts...)
 			if got := w.Plan(bindingAt("a")); got.Verb != tt.want {
 				t.Errorf("got %v, want verb %v", got, tt.want)

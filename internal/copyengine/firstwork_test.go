@@ -43,8 +43,8 @@ func TestOneBusyTenantHidesNoTroubles(t *testing.T) {
 	acmes, zetas := []string{"acme", "a", "a1", "b"}, []string{"zeta", "z"}
 	obstacle := put(at("z"), 2)
 	for name, isTickFirst := range map[string]bool{
-		"PROP-R10 before the first tick": false,
-		"PROP-R10 after it":              true,
+		"PROP-R10 zeta's conflict is reported as soon as zeta's own first work is done, whatever acme's users change": false,
+		"PROP-R10 acme is not known before its own first work is done, however often its source changes":              true,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLeader(t, propagated(at("acme"), 1, update), propagated(at("zeta"), 1, update), obstacle)
@@ -83,7 +83,7 @@ func TestOneBusyTenantHidesNoTroubles(t *testing.T) {
 			s.requireKnown(true, append(acmes, zetas...)...)
 		})
 	}
-	t.Run("PROP-R10 work that is tried again is not done", func(t *testing.T) {
+	t.Run("PROP-R10 a namespace whose write is tried again is not known", func(t *testing.T) {
 		s := newLeader(t, propagated(at("acme"), 1, update), propagated(at("zeta"), 1, update))
 		s.server.refuse = func(write copyengine.WriteCopy) error {
 			if write.Slot == at("z") {

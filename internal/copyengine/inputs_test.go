@@ -17,7 +17,7 @@ import (
 )
 
 func TestBackoff(t *testing.T) {
-	t.Run("PROP-I8", func(t *testing.T) {
+	t.Run("PROP-I8 with the default retry, a refused copy is tried at most 12 times in 10 min", func(t *testing.T) {
 		retry := configfile.Default().Propagation.Retry
 		for i := range 1000 {
 			tries := 1
@@ -31,7 +31,7 @@ func TestBackoff(t *testing.T) {
 			}
 		}
 	})
-	t.Run("PROP-K12 a conflict waits for 45 s at most", func(t *testing.T) {
+	t.Run("PROP-K12 a conflict is read again with a back-off of at most 45 s", func(t *testing.T) {
 		highest := copyengine.DefaultTiming().ConflictMax
 		for tries := range 1000 {
 			if d := copies.Backoff(time.Second, highest, tries+1, at("a")); d > highest || tries > 10 && d < highest*4/5 {
@@ -66,23 +66,24 @@ func TestFailures(t *testing.T) {
 	cage := forbidden(`secrets "s" is forbidden: ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'b' denied request: no`)
 	other := forbidden(`secrets "s" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'no-secrets' denied request: no`)
 	for name, steps := range map[string][]step{
-		"PROP-I9 a namespace that ends is dropped": {refused(at("a"), namespaceEnds(at("a"))), troubled("a"),
+		"PROP-I9 a copy in a terminating namespace is neither tried again nor reported": {refused(at("a"), namespaceEnds(at("a"))), troubled("a"),
 			passed(time.Hour, "Secret a1/s", "Secret b/s")},
-		"PROP-I10 an object that is being deleted does not hide what is known": {
+		"PROP-I10 an object in deletion with the name of a copy does not delay the report of any namespace": {
 			refused(at("a"), copies.ErrBeingDeleted, "later Secret a/s"), ticked(true, "report a, acme"), known("a", true),
 			known("b", true), troubled("a"),
 		},
-		"PROP-I16 the first refusal by the cage is not announced": {
+		"PROP-I16 the first refusal by the operator's own cage sends no Event, and the second sends CopyRejected": {
 			refused(at("a"), cage, "later Secret a/s"), startedSlot(at("a"), "create Secret a/s"),
 			refused(at("a"), cage, "later Secret a/s", "event CopyRejected on Secret acme/s"),
 		},
-		"PROP-I16 that of another policy is": {refused(at("a"), other, "later Secret a/s", "event CopyRejected on Secret acme/s")},
-		"PROP-R9 a slot without an answer hides what is known of it alone": {
+		"PROP-I16 a refusal by a policy of others " +
+			"sends CopyRejected at once": {refused(at("a"), other, "later Secret a/s", "event CopyRejected on Secret acme/s")},
+		"PROP-R9 while a write is answered by 500, its namespace and those above are not known; others are": {
 			refused(at("a"), unavailable(), "later Secret a/s", "log a request failed; it is tried again"),
 			ticked(true, "report a, acme"), known("a", false), known("acme", false), known("b", true),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "report a, acme"), known("a", true),
 		},
-		"PROP-R9 nothing is reported before everything was worked on": {ticked(false), known("a", false), ticked(true), known("a", true)},
+		"PROP-R9 no namespace is known before all work was tried once": {ticked(false), known("a", false), ticked(true), known("a", true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			newLeader(t, propagated(at("acme"), 1, update)).run(append(slices.Clip(begun), steps...)...)
@@ -95,17 +96,17 @@ func TestReadsOfSources(t *testing.T) {
 		source func(*apiServer)
 		steps  []step
 	}{
-		"PROP-S6 a source that a slot asks for is read, and the slots are queued": {propagated(at("acme"), 1, update), []step{
+		"PROP-S6 a source that selects namespaces is read, and its copies are queued": {propagated(at("acme"), 1, update), []step{
 			startedSource(at("acme"), "read Secret acme/s"), answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
 		}},
 		"PROP-S6 a source that selects nothing is not read": {propagated(at("acme"), 1, update, withAnnotation(v1alpha1.AnnotationSelect,
 			"none=here")), []step{
 			startedSource(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"), startedSlot(at("a")),
 		}},
-		"PROP-S6 a read that finds nothing is not repeated by the slots": {propagated(at("acme"), 1, update), []step{
+		"PROP-S6 if a read finds no source, the copies do not repeat it": {propagated(at("acme"), 1, update), []step{
 			startedSource(at("acme"), "read Secret acme/s"), done(remove(at("acme"))), answered(at("acme")),
 		}},
-		"PROP-S6 nor is one that finds another object": {propagated(at("acme"), 1, update), []step{
+		"PROP-S6 if a read finds another object of that name, the copies do not repeat it": {propagated(at("acme"), 1, update), []step{
 			startedSource(at("acme"), "read Secret acme/s"), done(remove(at("acme"))), done(propagated(at("acme"), 2, update)), answered(at("acme")),
 		}},
 	} {
@@ -195,7 +196,8 @@ func TestMeasuredChanges(t *testing.T) {
 
 // Before the POST of a copy is answered, a user removes the copy's label, and the watch lists anew. No watch will show such a copy.
 func TestAnAnswerThatIsOlderThanAList(t *testing.T) {
-	t.Run("PROP-K11", func(t *testing.T) {
+	t.Run("PROP-K11 if a copy loses its label and its watch lists anew, before its POST "+
+		"is answered, the next POST finds the copy", func(t *testing.T) {
 		newLeader(t, propagated(at("acme"), 1, update)).run(
 			startedSource(at("acme"), "read Secret acme/s"), answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
 			startedSlot(at("a"), "create Secret a/s"),

@@ -47,25 +47,29 @@ func TestLimitsOfAState(t *testing.T) {
 		bytes  int64
 		steps  []step
 	}{
-		"PROP-L1 the oldest are written whole": {7, -1, []step{change(number(1)), change(number(2)), change(number(3)),
+		"PROP-L1 the oldest sources get all their copies; a younger one " +
+			"whose claim does not fit gets none": {7, -1, []step{change(number(1)), change(number(2)), change(number(3)),
 			count(map[string]int{"s1": 3, "s2": 3})}},
-		"PROP-L2 bytes count": {-1, 300, []step{change(number(1)), change(number(2)), count(map[string]int{"s1": 3})}},
-		"PROP-L3 another tree has its own limits": {0, 0, []step{change(number(1)), change(propagated(at("tmpl"), 1, update)),
+		"PROP-L2 limit bytes counts the " +
+			"size of each copy": {-1, 300, []step{change(number(1)), change(number(2)), count(map[string]int{"s1": 3})}},
+		"PROP-L3 with limits 0, a source of the " +
+			"tree itself has no copy": {0, 0, []step{change(number(1)), change(propagated(at("tmpl"), 1, update)),
 			count(map[string]int{})}},
-		"PROP-L4 a lower limit deletes nothing": {6, -1, []step{change(number(1)), change(number(2)), to(1, -1),
+		"PROP-L4 a lower limit deletes no copy": {6, -1, []step{change(number(1)), change(number(2)), to(1, -1),
 			count(map[string]int{"s1": 3, "s2": 3})}},
-		"PROP-L5 the next oldest comes when another goes": {3, -1, []step{
+		"PROP-L5 when the oldest source is deleted with its copies, the older of two that were held back is copied": {3, -1, []step{
 			change(number(1)), change(number(2)), change(number(3)), count(map[string]int{"s1": 3}), change(remove(s(1))),
 			count(map[string]int{"s2": 3}),
 		}},
-		"PROP-L6 what grows is held": {-1, 400, []step{
+		"PROP-L6 if bytes are used up, copies of a source that grows are held back and reported, until it shrinks": {-1, 400, []step{
 			change(number(1)), change(resized(s(1), 2, 200)), troubledSecret(s(1)), change(resized(s(1), 3, 90)), count(map[string]int{"s1": 3}),
 		}},
-		"PROP-L7 the limit is raised": {6, -1, []step{
+		"PROP-L7 after the limit is raised, the source that was held back is copied": {6, -1, []step{
 			change(number(1)), change(number(2)), change(number(3)), count(map[string]int{"s1": 3, "s2": 3}), to(9, -1),
 			count(map[string]int{"s1": 3, "s2": 3, "s3": 3}),
 		}},
-		"PROP-L8 the rails of the root are never held": {0, 0, []step{change(propagated(in("acme", secret, "warren-rail-1"), 1, update)),
+		"PROP-L8 with limits 0, a source in the root whose name " +
+			"begins with warren-rail- is copied": {0, 0, []step{change(propagated(in("acme", secret, "warren-rail-1"), 1, update)),
 			count(map[string]int{"warren-rail-1": 3})}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,12 +52,13 @@ func TestRailsBeforeRights(t *testing.T) {
 		startedSlot(limits("new"), "create LimitRange new/limits"),
 	}
 	table(t, grownBy(), map[string]tableCase{
-		"PROP-O1 rights come as soon as the last rail is there": {facts, append(slices.Clone(begun),
+		"PROP-O1 a RoleBinding is created as soon as the last rail of its namespace is answered": {facts, append(slices.Clone(begun),
 			answered(limits("new"), "queue RoleBinding new/rights"),
 			startedSlot(rights("new"), "create RoleBinding new/rights"),
 			answered(rights("new")),
 		)},
-		"PROP-O2 rights come after ten seconds without a rail, with one Event": {facts, append(slices.Clone(begun),
+		"PROP-O2 after 10 s without a rail, the RoleBinding is created, with one Event " +
+			"RailsMissing; a further one does not wait": {facts, append(slices.Clone(begun),
 			refused(limits("new"), forbidden("no"), "event CopyRejected on LimitRange tmpl/limits", "later LimitRange new/limits",
 				"report acme, new, tmpl"),
 			passed(9*time.Second, "LimitRange new/limits"),
@@ -71,12 +72,12 @@ func TestRailsBeforeRights(t *testing.T) {
 			answered(more("acme"), "queue RoleBinding a/more, RoleBinding new/more"),
 			startedSlot(more("new"), "create RoleBinding new/more"),
 		)},
-		"PROP-O6 what another object is in the way of is not waited for": {facts, append(slices.Clone(begun),
+		"PROP-O6 if another object has the name of a rail, the RoleBinding is created at once": {facts, append(slices.Clone(begun),
 			refused(limits("new"), copies.ErrObstacle, "event Conflict on LimitRange tmpl/limits", "later LimitRange new/limits",
 				"queue RoleBinding new/rights", "report acme, new, tmpl"),
 			startedSlot(rights("new"), "create RoleBinding new/rights"),
 		)},
-		"PROP-O6 a rail is waited for when the watch shows that the other object has gone": {
+		"PROP-O6 if a watch shows that the other object is gone, the RoleBinding is created after the rail": {
 			[]func(*apiServer){put(mapped("a"), 9), put(mapped("acme"), 1)}, []step{
 				done(remove(mapped("a"))),
 				done(propagated(rights("acme"), 1, update)),
@@ -88,7 +89,8 @@ func TestRailsBeforeRights(t *testing.T) {
 				answered(mapped("a"), "event ConflictResolved on ConfigMap acme/s", "queue RoleBinding a/rights", "report a, acme"),
 				startedSlot(rights("a"), "create RoleBinding a/rights"),
 			}},
-		"PROP-O3 rights that stand wait for nothing": {append(facts, propagated(more("acme"), 1, update)), []step{
+		"PROP-O3 RoleBindings that a namespace had before a new rail are " +
+			"created again and updated at once": {append(facts, propagated(more("acme"), 1, update)), []step{
 			done(propagated(in("tmpl", limitRange, "late"), 1, update)),
 			done(remove(rights("a"))),
 			shown("queue source LimitRange tmpl/late", "queue RoleBinding a/rights"),
@@ -98,7 +100,7 @@ func TestRailsBeforeRights(t *testing.T) {
 			shown("queue RoleBinding a/more"),
 			startedSlot(more("a"), "update RoleBinding a/more"),
 		}},
-		"PROP-O4 rights of others wait, too, and no longer": {facts, []step{
+		"PROP-O4 the tenant's RoleBindings in a namespace wait for its rails as well, for 10 s at most": {facts, []step{
 			applied(copyengine.RightsAsked{Namespace: "a"}),
 			grown(grownBy("new in acme"), []string{"new"}, "FollowSoon", "queue namespace new"),
 			applied(copyengine.RightsAsked{Namespace: "new"}, "RightsWait"),
@@ -120,7 +122,7 @@ func TestConflicts(t *testing.T) {
 	hash := copies.Hash{Mode: update, Place: copies.PlaceOf(at("b"), "acme"), Content: contentNumber(1)}
 	exported := withAnnotation(v1alpha1.AnnotationSourceHash, hash.String())
 	table(t, acme(), map[string]tableCase{
-		"PROP-K1 an unrelated object stays, and is reported": {nil, []step{
+		"PROP-K1 an unrelated object with the name of a copy stays, and is reported": {nil, []step{
 			done(put(at("a"), 9)), shown(),
 			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
 			startedSource(at("acme"), "read Secret acme/s"),
@@ -130,26 +132,27 @@ func TestConflicts(t *testing.T) {
 			troubled("a", "Conflict Secret a/s from acme: "+exists),
 			settled(), troubled("a", "Conflict Secret a/s from acme: "+exists),
 		}},
-		"PROP-K2 the copy comes by a look after the object has gone": {obstructed, []step{
+		"PROP-K2 after the unrelated object is deleted, a metadata read finds that, and the copy is created": {obstructed, []step{
 			done(remove(at("a"))), shown(),
 			startedSlot(at("a"), "probe, create Secret a/s"),
 			answered(at("a"), "event ConflictResolved on Secret acme/s", "report a, acme"),
 			troubled("a"),
 		}},
-		"PROP-K2 of a kind in mode All it comes at once": {[]func(*apiServer){put(mapped("a"), 9), put(mapped("acme"), 1)}, []step{
+		"PROP-K2 in mode All, a watch shows that the object is gone, " +
+			"and the copy is created at once": {[]func(*apiServer){put(mapped("a"), 9), put(mapped("acme"), 1)}, []step{
 			troubled("a", "Conflict ConfigMap a/s from acme: "+exists),
 			done(remove(mapped("a"))), shown("queue ConfigMap a/s, source ConfigMap a/s"),
 			startedSlot(mapped("a"), "probe, create ConfigMap a/s"),
 			answered(mapped("a"), "event ConflictResolved on ConfigMap acme/s", "report a, acme"),
 		}},
-		"PROP-K3 several obstacles lead to one Event": {[]func(*apiServer){put(at("a"), 9), put(at("b"), 9)}, []step{
+		"PROP-K3 unrelated objects in several namespaces lead to one Event": {[]func(*apiServer){put(at("a"), 9), put(at("b"), 9)}, []step{
 			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
 			startedSource(at("acme"), "read Secret acme/s"),
 			answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "event Conflict on Secret acme/s", "later Secret a/s", "report a, acme"),
 			startedSlot(at("b"), "create Secret b/s"), answered(at("b"), "later Secret b/s", "report acme, b"),
 		}},
-		"PROP-K4 an exported copy is not the operator's": {nil, []step{
+		"PROP-K4 an exported copy in another namespace is never written or deleted, and is a conflict where the source is wanted": {nil, []step{
 			done(put(at("z"), 1, forged, exported)), shown("queue Secret z/s"), startedSlot(at("z")),
 			done(put(at("a"), 1, forged, exported)), shown("queue Secret a/s"), startedSlot(at("a")),
 			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
@@ -159,13 +162,13 @@ func TestConflicts(t *testing.T) {
 			done(remove(at("acme"))), shown("queue Secret acme/s, source Secret acme/s"),
 			settled(), startedSlot(at("a")), startedSlot(at("z")),
 		}},
-		"PROP-K5 a forged copy is never touched": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
+		"PROP-K5 an object with a forged hash is never written or deleted": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
 			done(put(in("a", secret, "f"), 1, forged, withAnnotation(v1alpha1.AnnotationSourceHash,
 				copies.Hash{Mode: update, Place: "0123456789abcdef", Content: contentNumber(1)}.String()))),
 			shown("queue Secret a/f"), startedSlot(in("a", secret, "f")),
 			startedNamespace("a", "queue Secret a/f, Secret a/s"), startedSlot(in("a", secret, "f")),
 		}},
-		"PROP-K6 an answer that was lost is no conflict": {nil, []step{
+		"PROP-K6 after a POST without an answer, the next POST finds the copy, and there is no conflict": {nil, []step{
 			done(func(a *apiServer) { a.loseReply = func(w copyengine.WriteCopy) bool { return w.Slot == at("a") } }),
 			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
 			startedSource(at("acme"), "read Secret acme/s"),
@@ -176,7 +179,7 @@ func TestConflicts(t *testing.T) {
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s", "report a, acme"),
 			startedSlot(at("a")),
 		}},
-		"PROP-K7 an object that is being deleted is no conflict, and gets no PUT": {nil, []step{
+		"PROP-K7 an object in deletion gets no PUT and is no conflict; after it is gone, the copy is created": {nil, []step{
 			done(put(at("a"), 9, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"example.com/keep"} })), done(remove(at("a"))), shown(),
 			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
 			startedSource(at("acme"), "read Secret acme/s"),
@@ -185,7 +188,8 @@ func TestConflicts(t *testing.T) {
 			startedSlot(at("a"), "probe, create Secret a/s"), answered(at("a"), "later Secret a/s"),
 			done(released(at("a"))), startedSlot(at("a"), "probe, create Secret a/s"), answered(at("a"), "report a, acme"),
 		}},
-		"PROP-K8 a copy without its label, found and then deleted, holds nothing back": {[]func(*apiServer){propagated(at("acme"), 1, update),
+		"PROP-K8 after a copy without its label is found and deleted because of a " +
+			"move, other writes there continue at once": {[]func(*apiServer){propagated(at("acme"), 1, update),
 			propagated(other("zeta"), 1, update)}, []step{
 			done(relabel(at("a"), v1alpha1.LabelInheritedFrom, "")), shown("queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s"),
@@ -194,12 +198,14 @@ func TestConflicts(t *testing.T) {
 			answered(at("a"), "delete Secret a/s"), answered(at("a"), "queue Secret a/s, namespace a"),
 			startedSlot(other("a"), "create Secret a/other"),
 		}},
-		"PROP-K10 one whose label was taken off is found when another source is wanted there by now": {[]func(*apiServer){propagated(at("a"),
+		"PROP-K10 a copy without its label is found and rewritten when a source " +
+			"further up is wanted; it is no conflict": {[]func(*apiServer){propagated(at("a"),
 			1, update)}, []step{
 			done(relabel(at("a1"), v1alpha1.LabelInheritedFrom, "")), done(propagated(at("acme"), 2, update)), settled(),
 			troubled("a1"), startedSlot(at("a1")),
 		}},
-		"PROP-K8 one that changes again is found again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
+		"PROP-K8 a copy without its label that changes once more " +
+			"is found again, and updated": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
 			done(relabel(at("a"), v1alpha1.LabelInheritedFrom, "")), shown("queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s"),
 			done(relabel(at("a"), "drift", "x")), shown(),
@@ -217,7 +223,8 @@ func TestLateAnswers(t *testing.T) {
 	}
 	var found copyengine.Result
 	table(t, acme(), map[string]tableCase{
-		"PROP-K9 a copy that was found and has gone since is made again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
+		"PROP-K9 if a read finds a copy, but the watch has shown its " +
+			"deletion, the copy is created again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
 			done(func(a *apiServer) { found.Found = a.objects[at("a")].meta }),
 			done(remove(at("a"))), shown("queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
@@ -228,7 +235,8 @@ func TestLateAnswers(t *testing.T) {
 			}, "queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
 		}},
-		"PROP-K9 a source that was looked for, came and went is looked for again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
+		"PROP-K9 if a read finds no source, but the watch has shown its creation " +
+			"and a second deletion, it is read again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
 			done(remove(at("acme"))), shown("queue Secret acme/s, source Secret acme/s"),
 			startedSource(at("acme"), "find Secret acme/s"),
 			done(propagated(at("acme"), 2, update)), done(remove(at("acme"))),
@@ -252,14 +260,15 @@ func TestMovesOfNamespaces(t *testing.T) {
 	}
 	hash := copies.Hash{Mode: create, Place: copies.PlaceOf(at("a"), "acme"), Content: contentNumber(1)}
 	table(t, acme(), map[string]tableCase{
-		"PROP-V1 the last DELETE is answered before the first POST": {append(slices.Clone(facts), propagated(at("zeta"), 1, update)),
+		"PROP-V1 in a namespace that moved, the last DELETE is " +
+			"answered before the first POST": {append(slices.Clone(facts), propagated(at("zeta"), 1, update)),
 			append(slices.Clone(begun),
 				startedSlot(at("a")),
 				answered(two("a")), shown("queue Secret a/two, namespace a"), startedSlot(at("a")),
 				answered(one("a"), "queue namespace a"), startedSlot(at("a")), shown("queue Secret a/one, namespace a"),
 				startedSlot(one("a"), "create Secret a/one"), startedSlot(at("a"), "create Secret a/s"),
 			)},
-		"PROP-V2 a DELETE that is refused holds its own namespace back alone": {facts, append(slices.Clone(begun),
+		"PROP-V2 a DELETE that is refused holds back writes in its own namespace alone": {facts, append(slices.Clone(begun),
 			answered(one("a")), shown("queue Secret a/one"), startedSlot(one("a")),
 			refused(two("a"), forbidden("not this one"), "event CopyRejected on Secret acme/two", "later Secret a/two", "report a, acme, zeta"),
 			startedSlot(one("a")),
@@ -268,7 +277,7 @@ func TestMovesOfNamespaces(t *testing.T) {
 				"server refuses to delete it: not this one"),
 			startedNamespace("a1", "queue Secret a1/one, Secret a1/two"), startedSlot(one("a1"), "check Secret a1/one"),
 		)},
-		"PROP-V4 below a missing parent copies stay until the parent is back": {facts, []step{
+		"PROP-V4 below a missing parent, copies stay until the parent is back, also of a source that is deleted": {facts, []step{
 			grown(acme("a in nowhere"), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
 			startedNamespace("a", "queue Secret a/one, Secret a/two", "MoveEnded"), startedSlot(one("a")),
 			done(remove(one("acme"))), shown("queue Secret acme/one, source Secret acme/one"), settled(),
@@ -276,14 +285,14 @@ func TestMovesOfNamespaces(t *testing.T) {
 			grown(acme(), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
 			startedSlot(one("a"), "check Secret a/one"), startedSlot(two("a")),
 		}},
-		"PROP-V5 copies in mode update go with the tree, those in mode create stay": {[]func(*apiServer){
+		"PROP-V5 outside every tree, copies in mode update are deleted, and those in mode create stay": {[]func(*apiServer){
 			propagated(one("acme"), 1, update), put(at("a"), 1, withLabel(v1alpha1.LabelInheritedFrom, "acme"),
 				withAnnotation(v1alpha1.AnnotationSourceHash, hash.String())),
 		}, []step{
 			grown(acme("a"), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
 			startedSlot(one("a"), "check Secret a/one"), startedSlot(at("a")),
 		}},
-		"PROP-V6 nothing is deleted by a forest that is behind": {facts, []step{
+		"PROP-V6 if a live read shows that the forest is out of date, nothing is deleted": {facts, []step{
 			grown(there, []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
 			startedSlot(two("a"), "check Secret a/two"),
 			refused(two("a"), copies.ErrBehind, "later Secret a/two"),
@@ -306,24 +315,24 @@ func TestUnansweredDeletions(t *testing.T) {
 		answered(two("acme"), "queue Secret a/two, Secret a1/two, Secret b/two"),
 	}
 	table(t, acme(), map[string]tableCase{
-		"PROP-V1 a write waits for the answer to a DELETE, in its namespace alone": {facts, append(slices.Clone(begun),
+		"PROP-V1 a write waits for the answer to a DELETE, in the same namespace only": {facts, append(slices.Clone(begun),
 			startedSlot(two("a")), startedSlot(two("b"), "update Secret b/two"),
 			startedSlot(one("a1"), "check Secret a1/one"),
 			answered(one("a"), "queue namespace a"),
 			startedNamespace("a", "queue Secret a/one, Secret a/two"), startedSlot(two("a"), "update Secret a/two"),
 		)},
-		"PROP-V1 and when a watch has shown already that the copy is gone": {facts, append(slices.Clone(begun),
+		"PROP-V1 it also waits when a watch has already shown that the copy is gone": {facts, append(slices.Clone(begun),
 			startedSlot(two("a")),
 			done(remove(one("a"))), shown("queue Secret a/one, namespace a"), startedSlot(two("a")),
 			answered(one("a"), "queue namespace a"), startedSlot(two("a"), "update Secret a/two"),
 		)},
-		"PROP-V2 one that fails holds nothing back that need not wait": {facts, append(slices.Clone(begun),
+		"PROP-V2 if the connection fails during a DELETE that is not due to a move, other writes do not wait": {facts, append(slices.Clone(begun),
 			startedSlot(two("a")),
 			refused(one("a"), errors.New("reset"), "later Secret a/one", "log a request failed; it is tried again",
 				"queue Secret a/two", "report a, acme"),
 			startedSlot(two("a"), "update Secret a/two"),
 		)},
-		"PROP-V2 a wait is reported once, and its end": {facts, append(slices.Clone(begun),
+		"PROP-V2 the start of a wait is reported once, and so is its end": {facts, append(slices.Clone(begun),
 			startedSlot(two("a")), ticked(false), passed(time.Second, "Secret a1/one", "Secret a1/two", "Secret b/one", "Secret b/two"),
 			ticked(false, "report a, acme"), ticked(false),
 			answered(one("a"), "queue namespace a", "report a, acme"),
@@ -349,11 +358,11 @@ func TestTurns(t *testing.T) {
 		key  copyengine.Key
 		want string
 	}{
-		"PROP-Q2 the deletion of a RoleBinding comes before everything": {slotTask(rights("a")), "acme 0 RoleBinding acme/rights 0 0 true"},
-		"PROP-Q5 a copy waits in the lane of its source":                {slotTask(at("a")), "acme 2 Secret acme/s 1 0 false"},
-		"PROP-Q5 a read waits in the tree of its source":                {sourceTask(in("zeta", secret, "big")), "zeta 0  0 0 false"},
-		"PROP-Q5 a look at a namespace sends nothing":                   {namespaceTask("a"), "acme 0  0 0 true"},
-		"PROP-Q7 large copies have a weight, and follow one another": {slotTask(in("z", secret, "big")),
+		"PROP-Q2 the deletion of a RoleBinding comes first":        {slotTask(rights("a")), "acme 0 RoleBinding acme/rights 0 0 true"},
+		"PROP-Q5 a copy waits in the turn of its source":           {slotTask(at("a")), "acme 2 Secret acme/s 1 0 false"},
+		"PROP-Q5 a read of a source waits in the turn of its tree": {sourceTask(in("zeta", secret, "big")), "zeta 0  0 0 false"},
+		"PROP-Q5 the plan of a namespace is urgent":                {namespaceTask("a"), "acme 0  0 0 true"},
+		"PROP-Q7 copies of a large source count with their size, and follow one another": {slotTask(in("z", secret, "big")),
 			"zeta 2 Secret zeta/big 17 1048576 false"},
 	} {
 		t.Run(name, func(t *testing.T) {

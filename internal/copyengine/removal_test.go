@@ -17,7 +17,8 @@ func TestDescribeRemoval(t *testing.T) {
 		known slotTrouble
 		want  string
 	}{
-		"PROP-V2 it is refused":          {copies.Copy{Kept: held}, rejected, "refuses to delete it: not this one"},
+		"PROP-V2 WaitingForRemoval has the text " +
+			"of the refused DELETE": {copies.Copy{Kept: held}, rejected, "refuses to delete it: not this one"},
 		"it is accepted":                 {copies.Copy{Kept: held, Terminating: true}, slotTrouble{}, "a finalizer keeps it: example.com/f"},
 		"it is accepted after a refusal": {copies.Copy{Kept: held, Terminating: true}, rejected, "a finalizer keeps it: example.com/f"},
 	} {

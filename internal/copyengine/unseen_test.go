@@ -15,9 +15,11 @@ func TestDegradedSaysWhy(t *testing.T) {
 		now  watchset.Status
 		want string
 	}{
-		"PROP-X12 there is no room": {watchset.Status{State: watchset.Pending, Err: watchset.ErrLimit},
+		"PROP-X12 readyz describes a kind without room for its watch " +
+			"as Degraded, and names the limits": {watchset.Status{State: watchset.Pending, Err: watchset.ErrLimit},
 			`kind Secret of group "" is Degraded: it is not watched, because informers.maxInformers or informers.maxNamespaces is reached`},
-		"PROP-X5 the list fails": {watchset.Status{State: watchset.Degraded, Err: errors.New("the converter is down")},
+		"PROP-X5 readyz describes a kind whose list fails as " +
+			"Degraded, and for how long": {watchset.Status{State: watchset.Degraded, Err: errors.New("the converter is down")},
 			`kind Secret of group "" is Degraded: the API server has not listed it for at least `},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestAnotherVersionHasOtherContent(t *testing.T) {
 		s.serveInV2()
 		s.requireCopiedInV2()
 	})
-	t.Run("PROP-X13 a read in the old version does not count", func(t *testing.T) {
+	t.Run("PROP-X13 a read in the old version that is still under way does not count", func(t *testing.T) {
 		s := newLeader(t, propagated(at("acme"), 1, update))
 		s.start(sourceTask(at("acme")))
 		s.serveInV2()
@@ -43,7 +43,7 @@ func TestAnotherVersionHasOtherContent(t *testing.T) {
 }
 
 func TestVanishedSourcesLeaveNothing(t *testing.T) {
-	t.Run("PROP-S8 a read of a source that has gone meanwhile is not kept", func(t *testing.T) {
+	t.Run("PROP-S8 if a source is deleted while the operator reads it, the answer is not kept", func(t *testing.T) {
 		s := newLeader(t, propagated(at("acme"), 1, update))
 		s.start(sourceTask(at("acme")))
 		read := s.server.carryOut(s.requests[0], s.state.Forest())

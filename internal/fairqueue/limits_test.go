@@ -91,83 +91,83 @@ func (s script) step(verb string, words []string) (wrong string) {
 
 func TestLimits(t *testing.T) {
 	for name, steps := range map[string][]string{
-		"PROP-Q7 heavy keys send 3 MiB at once, and light ones wait for none of them": {
+		"PROP-Q7 at most 3 MiB of large bodies are under way at once, and small bodies wait for none of them": {
 			"add aX1 aXX2 aX3 a4 a5", "begins a4 aX1 a5 aXX2", "ends aX1", "begins aX3",
 		},
-		"PROP-Q7 what weighs more than there is room for is worked on alone": {
+		"PROP-Q7 no other large body is under way with one of more than 3 MiB": {
 			"add aXXXXX1 bX1", "begins aXXXXX1", "ends aXXXXX1", "begins bX1",
 		},
-		"PROP-Q7 tenants take turns with heavy keys": {
+		"PROP-Q7 trees take turns with large bodies": {
 			"add aX1 aX2 aX3 aX4 bX1", "begins aX1", "ends aX1", "begins bX1", "ends bX1", "begins aX2", "ends aX2", "begins aX3",
 		},
-		"PROP-Q7 a tenant with much light work has its turns with heavy keys all the same": {
+		"PROP-Q7 a tenant with many small bodies has its turns with large ones too": {
 			"add z1 bX1 bX2 bX3 bX4", "begins z1 bX1", "add aX1 aX2 a1 a2 a3 a4", "begins a1 a2", "ends bX1", "begins bX2", "ends a1", "begins a3",
 			"ends bX2", "begins aX1", "ends a2", "begins a4", "ends aX1", "begins bX3", "ends bX3", "begins aX2",
 		},
-		"PROP-Q7 heavy keys wait for no tenant that has other work to do first": {
+		"PROP-Q7 a large body does not wait for a tenant that has more urgent work to do first": {
 			"add z1 aX1 bX1", "next z1", "add a!1 a!2 a!3", "next a!1", "next bX1", "next a!2", "ends bX1", "next a!3", "next aX1",
 		},
-		"PROP-Q7 smaller bodies do not overtake a larger one for ever": {
+		"PROP-Q7 no smaller large body overtakes one that waits for room": {
 			"add aXX1", "begins aXX1", "add bXX2", "begins", "add aX3 aX4", "begins", "ends aXX1", "begins bXX2", "ends bXX2", "begins aX3",
 		},
-		"PROP-Q9 what has become a deletion waits for nothing heavy": {
+		"PROP-Q9 a waiting key that has become a deletion waits for no large body": {
 			"add aXXX1 bX2", "begins aXXX1", "becomes bX2 b-2", "add bX2", "begins bX2",
 		},
-		"PROP-Q9 a weight counts that comes while a key waits": {
+		"PROP-Q9 a waiting key that gets a large body has the limit of large bodies": {
 			"add a1 a2 a3 a4 a5", "becomes a1 aX", "becomes a2 aX", "becomes a3 aX", "becomes a4 aX", "add a1 a2 a3 a4", "begins a5 a1 a2 a3",
 		},
-		"PROP-Q9 a weight counts that comes while a key is held back": {
+		"PROP-Q9 so does a key that is held back because of another tenant": {
 			"add b1 a1 a2 a3 a4", "begins b1 a1 a2", "becomes a3 aX", "becomes a4 aX", "add a3 a4", "begins a3", "ends a1", "begins",
 			"ends a3", "begins a4",
 		},
-		"PROP-Q9 what has become a deletion comes before the copies of its tenant": {
+		"PROP-Q9 a waiting key that has become a deletion comes before the copies of its tenant": {
 			"add b1 aX1 aX2 a1 a2 a3", "begins b1 a1 aX1 a2", "becomes aX2 a-2", "add aX2", "begins", "ends a1", "begins aX2",
 			"ends a2", "begins a3",
 		},
 		"PROP-Q8 a tenant has all workers while no other has work": {
 			"add a1 a2 a3 a4", "begins a1 a2 a3 a4",
 		},
-		"PROP-Q8 tenants share the workers, and each has its own": {
+		"PROP-Q8 two tenants have two workers each; when one copy ends, that tenant's next begins": {
 			"add a1 a2 a3 a4 b1 b2 b3", "begins a1 b1 a2 b2", "ends a1", "begins a3", "ends b2", "begins b3",
 		},
-		"PROP-Q8 what takes rights away, and what belongs to no tenant, waits for nobody": {
+		"PROP-Q8 deletions of RoleBindings, and work outside trees, do not wait": {
 			"add a1 a2 a3 b1 .1 .2 .3", "begins a1 b1 .1 a2 .2 .3", "add a!1 a!2", "begins a!1 a!2",
 		},
-		"PROP-Q8 what is urgent of another tenant takes no worker": {
+		"PROP-Q8 urgent work of another tenant takes no worker": {
 			"add b!1", "begins b!1", "add a1 a2 a3 a4", "begins a1 a2 a3 a4",
 		},
-		"PROP-Q9 what has become urgent begins at once": {
+		"PROP-Q9 a waiting key that has become urgent begins at once": {
 			"add b1 a1 a2 a3 a4", "begins b1 a1 a2", "becomes a4 a!4", "add a4", "begins a4",
 		},
-		"PROP-Q8 five seconds after the last key of the others, a tenant has all workers, though nothing has ended": {
+		"PROP-Q8 5 s after the last key of other tenants, a tenant has all workers, even if nothing has ended": {
 			"add b1 a1 a2 a3 a4 a5", "begins b1 a1 a2", "wait 4999ms", "begins", "wait 1ms", "begins a3 a4 a5",
 		},
-		"PROP-Q8 and each new key of the others counts": {
+		"PROP-Q8 each new key of another tenant begins these 5 s anew": {
 			"add b1 a1 a2 a3", "begins b1 a1 a2", "wait 4s", "add b2", "begins b2", "wait 4s", "begins", "wait 1s", "begins a3",
 		},
-		"PROP-Q8 heavy work rests for twice as long as it took": {
+		"PROP-Q8 while another tenant has work, a body of 1 MiB is followed by a rest of twice its time": {
 			"add z1 aX1 aX2", "begins z1 aX1", "wait 100ms", "ends aX1", "begins", "wait 199ms", "begins", "wait 1ms", "begins aX2",
 		},
-		"PROP-Q8 at most five seconds": {
+		"PROP-Q8 that rest is 5 s at most": {
 			"add aX1 aX2", "begins aX1 aX2", "wait 10s", "add z1 aX3", "begins z1", "ends aX1", "ends aX2", "wait 4999ms", "add z2", "begins z2",
 			"wait 1ms", "begins aX3",
 		},
-		"PROP-Q8 two smaller bodies at a time": {
+		"PROP-Q8 two bodies of half a MiB are under way at a time": {
 			"add z1 ah1 ah2 ah3", "begins z1 ah1 ah2", "ends ah1", "begins ah3",
 		},
-		"PROP-Q8 a worker rests after a request that failed": {
+		"PROP-Q8 while another tenant has work, a worker rests after a refused copy for twice the time of the refusal": {
 			"add b1 a1 a2 a3", "begins b1 a1 a2", "wait 100ms", "fails a1", "begins", "wait 199ms", "begins", "wait 1ms", "begins a3",
 		},
-		"PROP-Q8 not long after one that was slow": {
+		"PROP-Q8 that rest is 0.5 s at most": {
 			"add b1 a1 a2 a3", "begins b1 a1 a2", "wait 2s", "fails a1", "wait 499ms", "begins", "wait 1ms", "begins a3",
 		},
-		"PROP-Q8 not after one that has succeeded": {
+		"PROP-Q8 after a copy that was written, the worker does not rest": {
 			"add b1 a1 a2 a3", "begins b1 a1 a2", "wait 100ms", "ends a1", "begins a3",
 		},
-		"PROP-Q8 alone it does not rest": {
+		"PROP-Q8 while no other tenant has work, no worker rests": {
 			"add a1", "begins a1", "wait 100ms", "fails a1", "add b1 a2 a3", "begins b1 a2 a3",
 		},
-		"PROP-Q8 the example of the package": {
+		"PROP-Q8 the example of the package has this order": {
 			"add as1 as2 as3 as4 bXc1 bXc2 bXc3 cx", "begins as1 bXc1 cx as2", "ends as1", "begins as3", "wait 100ms", "ends bXc1", "begins",
 			"add a!", "begins a!",
 			"wait 199ms", "begins", "wait 1ms", "begins bXc2",

@@ -17,23 +17,23 @@ func placed(word string) Attributes {
 
 func TestOrder(t *testing.T) {
 	for name, test := range map[string]struct{ pushed, popped string }{
-		"PROP-Q5 classes of a tenant in order, lanes of a class in turns": {
+		"PROP-Q5 within a tree, work is in the order of 2.7, and sources take turns": {
 			pushed: "A2a1 A2a2 A2a3 A2b1 A1c1 A2b2 A0d1 A1c2 A1e1",
 			popped: "A0d1 A1c1 A1e1 A1c2 A2a1 A2b1 A2a2 A2b2 A2a3",
 		},
-		"PROP-Q5 many lanes of one tenant delay another by one key each": {
+		"PROP-Q5 many sources of one tenant delay another tenant by one key each": {
 			pushed: "A2a1 A2b1 A2c1 A2d1 B2a1 B2a2 A2e1",
 			popped: "A2a1 B2a1 A2b1 B2a2 A2c1 A2d1 A2e1",
 		},
-		"PROP-Q5 a low class of one tenant does not hold up a high one of another": {
+		"PROP-Q5 tenants take turns, whatever the class of their work": {
 			pushed: "A0a1 A0a2 A0a3 A0a4 B0b1 B2b1",
 			popped: "A0a1 B0b1 A0a2 B2b1 A0a3 A0a4",
 		},
-		"PROP-Q6 a lane with long bursts is followed for a while, by its tenant alone": {
+		"PROP-Q6 copies of a large source follow one another for a while, without delay for other tenants": {
 			pushed: "A2x1 A2x2 A2x3 A2x4 A2a1 A2a2 B2b1 B2b2",
 			popped: "A2x1 B2b1 A2x2 B2b2 A2x3 A2a1 A2x4 A2a2",
 		},
-		"PROP-Q9 a key that is pushed again keeps its place": {
+		"PROP-Q9 a waiting key that is queued again keeps its place": {
 			pushed: "A2a1 A2a2 A2b1 A2a1",
 			popped: "A2a1 A2b1 A2a2",
 		},
@@ -68,11 +68,11 @@ func popAll(o interface {
 // A waiting key whose attributes have changed leaves its place in the order, even if its lane or its tenant has no other key.
 func TestChangedKeys(t *testing.T) {
 	for name, test := range map[string]struct{ moved, to, popped string }{
-		"PROP-Q9 move to a lower class":                   {"A2a2", "A0a", "A2a2 B2b1 C2c1 A2a1 A2a3"},
-		"PROP-Q9 move to another lane":                    {"A2a1", "A2z", "A2a2 B2b1 C2c1 A2a1 A2a3"},
-		"PROP-Q9 move to another tenant":                  {"B2b1", "C2c", "A2a1 C2c1 A2a2 B2b1 A2a3"},
-		"PROP-Q9 move to a tenant of their own":           {"A2a2", "D2a", "A2a1 B2b1 C2c1 A2a2 A2a3"},
-		"PROP-Q9 keep their place if nothing has changed": {"A2a2", "A2a", "A2a1 B2b1 C2c1 A2a2 A2a3"},
+		"PROP-Q9 a waiting key moves to its new class":                    {"A2a2", "A0a", "A2a2 B2b1 C2c1 A2a1 A2a3"},
+		"PROP-Q9 a waiting key moves to its new source":                   {"A2a1", "A2z", "A2a2 B2b1 C2c1 A2a1 A2a3"},
+		"PROP-Q9 a waiting key moves to its new tenant":                   {"B2b1", "C2c", "A2a1 C2c1 A2a2 B2b1 A2a3"},
+		"PROP-Q9 a waiting key moves to a new tenant without other keys":  {"A2a2", "D2a", "A2a1 B2b1 C2c1 A2a2 A2a3"},
+		"PROP-Q9 a waiting key with unchanged attributes keeps its place": {"A2a2", "A2a", "A2a1 B2b1 C2c1 A2a2 A2a3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attributes := map[string]Attributes{}

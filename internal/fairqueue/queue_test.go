@@ -89,7 +89,7 @@ func TestIdle(t *testing.T) {
 }
 
 func TestShutDown(t *testing.T) {
-	t.Run("PROP-Q7 nothing that may begin is lost when the queue ends", func(t *testing.T) {
+	t.Run("PROP-Q7 after the queue is shut down, workers take queued bodies as long as there is room, and no new ones", func(t *testing.T) {
 		q := newLeading(t)
 		q.Add("aXXX!", "bXXX!", "c!")
 		var done atomic.Int64
@@ -100,7 +100,7 @@ func TestShutDown(t *testing.T) {
 			t.Errorf("%d keys were worked on", done.Load())
 		}
 	})
-	t.Run("PROP-Q7 workers that wait end", func(t *testing.T) {
+	t.Run("PROP-Q7 workers that wait end with the queue", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := newLeading(t)
 			end := make(chan struct{})
@@ -154,11 +154,13 @@ func TestWorkersRest(t *testing.T) {
 		words           []string
 		want            []time.Duration
 	}{
-		"PROP-Q8 a worker rests after a request in vain": {lasts: 100 * time.Millisecond, want: times(0, 0, 300, 300, 600)},
-		"PROP-Q8 not long after one that was slow":       {lasts: 2 * time.Second, want: times(0, 0, 2500, 2500, 5000)},
-		"PROP-Q8 not after one that has succeeded":       {succeeds: true, lasts: 100 * time.Millisecond, want: times(0, 0, 100, 100, 200)},
-		"PROP-Q8 alone it has all workers":               {alone: true, lasts: 100 * time.Millisecond, want: times(0, 0, 0, 0, 0)},
-		"PROP-Q8 heavy work rests, one body at a time": {
+		"PROP-Q8 workers of a queue rest after refused copies":      {lasts: 100 * time.Millisecond, want: times(0, 0, 300, 300, 600)},
+		"PROP-Q8 workers of a queue rest 0.5 s after slow refusals": {lasts: 2 * time.Second, want: times(0, 0, 2500, 2500, 5000)},
+		"PROP-Q8 workers of a queue do not rest " +
+			"after written copies": {succeeds: true, lasts: 100 * time.Millisecond, want: times(0, 0, 100, 100, 200)},
+		"PROP-Q8 all workers of a queue work for a " +
+			"tenant that is alone": {alone: true, lasts: 100 * time.Millisecond, want: times(0, 0, 0, 0, 0)},
+		"PROP-Q8 workers of a queue send one body of 1 MiB at a time, with rests": {
 			succeeds: true, lasts: 100 * time.Millisecond, words: []string{"aX1", "aX2", "aX3"}, want: times(0, 300, 600),
 		},
 	} {

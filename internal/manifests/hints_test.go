@@ -20,7 +20,8 @@ func TestSelectorsOfTheHint(t *testing.T) {
 		t.Fatal("the hint has no pattern")
 	}
 	hint := regexp.MustCompile(pattern)
-	t.Run("PROP-E3", func(t *testing.T) { compareWithParser(t, hint) })
+	t.Run("PROP-E3 the hint's pattern and the operator's parser "+
+		"judge the same selectors alike", func(t *testing.T) { compareWithParser(t, hint) })
 }
 
 func compareWithParser(t *testing.T, hint *regexp.Regexp) {

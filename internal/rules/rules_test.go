@@ -34,7 +34,8 @@ var ofOneObject = []string{
 }
 
 func TestDefaultsForCopies(t *testing.T) {
-	t.Run("PROP-P13 leave each annotation that has a meaning on a copy", func(t *testing.T) {
+	t.Run("PROP-P13 by default, copies have annotations of Kubernetes' domain that give the source a meaning; they lack those that hold "+
+		"one object's state or belong to Argo CD, Helm or Flux", func(t *testing.T) {
 		notes := map[string]any{}
 		for _, key := range slices.Concat(meaningful, ofOneObject) {
 			notes[key] = "x"

@@ -25,7 +25,8 @@ func TestStatusWrites(t *testing.T) {
 	f.takeTenant(tenant)
 	began := changes
 
-	t.Run("PROP-Q4 of SubNamespaces and LNamespaces plan nothing anew", func(t *testing.T) {
+	t.Run("PROP-Q4 writes of the statuses of SubNamespaces and LNamespaces do not change "+
+		"the forest, so nothing is planned anew", func(t *testing.T) {
 		for range 3 {
 			sub, tenant = sub.DeepCopy(), tenant.DeepCopy()
 			v1alpha1.SetCondition(&sub.Status.Conditions, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive,
@@ -38,7 +39,7 @@ func TestStatusWrites(t *testing.T) {
 			t.Errorf("%d status writes made %d changes of the forest", 6, changes-began)
 		}
 	})
-	t.Run("PROP-Q4 and what their specs say is a change", func(t *testing.T) {
+	t.Run("PROP-Q4 changes of their specs do change the forest", func(t *testing.T) {
 		sub, tenant = sub.DeepCopy(), tenant.DeepCopy()
 		sub.Spec.Labels = map[string]v1alpha1.LabelValue{"team": "x"}
 		tenant.Spec.AllowCascadingDeletion = true

@@ -96,7 +96,8 @@ var _ = Describe("with the operator running", func() {
 		f.gone(ctx, "namespace pay-jobs")
 	})
 
-	It("PROP-I13 a copied RoleBinding does not wait for a stronger Role of the name", func(ctx SpecContext) {
+	It("PROP-I13 after the Role's label propagate is none, the copy of its RoleBinding is deleted; beside a stronger Role of that name, "+
+		"made by a sudoer, it is not created again", func(ctx SpecContext) {
 		f.given(ctx, alice,
 			create("role payments/releaser",
 				`{metadata: {labels: {$D/propagate: update}, annotations: {$D/select: pay-roles.tree.$D/depth}}, rules: [{apiGroups: [""], `+
@@ -113,7 +114,8 @@ var _ = Describe("with the operator running", func() {
 		}).WithTimeout(test.Quiet(10 * time.Second)).Should(MatchError(apierrors.IsNotFound, "is not found"))
 	})
 
-	It("PROP-L8 a user keeps no rail out by using up the limit of copies", func(ctx SpecContext) {
+	It("PROP-L8 sources of a user that use up the limit of copies do not hold back a source in the root whose name begins with "+
+		"warren-rail-", func(ctx SpecContext) {
 		f.given(ctx, admin, create("lnamespace filled", `{spec: {users: [{kind: User, name: alice}], limits: {copies: 2}}}`))
 		f.appears(ctx, "rolebinding filled/warren:users")
 		f.given(ctx, alice, create("subnamespace filled/filled-web", ``),

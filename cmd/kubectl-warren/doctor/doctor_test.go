@@ -159,7 +159,7 @@ func TestJudgeKinds(t *testing.T) {
 			"mode Remove deletes the copies of Secret (3 copies, and 2 in mode create that stay)"},
 		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Conflict": {"b", "a"}} })}, Warning,
 			"mode All: copies of Role in a, b are not written, because other objects have their names"},
-		"PROP-X10 refused, and held back by limits": {
+		"PROP-X10 check kinds warns of kinds in mode All whose copies are refused or held back by limits, with namespaces": {
 			[]kindFound{
 				kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Rejected": {"a"}, "DescendantConflict": {"b"}} }),
 				kind("Secret", "All", func(k *kindFound) { k.troubles = troubles{"LimitExceeded": {"b"}} }),
@@ -167,7 +167,7 @@ func TestJudgeKinds(t *testing.T) {
 			}, Warning,
 			"mode All: copies of Role in a are refused; mode All: limits of tenants hold back copies of Secret in b",
 		},
-		"PROP-X10 left out as was asked for": {
+		"PROP-X10 check kinds is ok, and names objects that are left out by label none, select or neverPropagate": {
 			[]kindFound{
 				kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Role b/x"}, bySelector: {"Role b/y"}} }),
 				kind("Secret", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Secret a/x"}, byConfiguration: {"Secret a/z"}} }),
@@ -177,7 +177,7 @@ func TestJudgeKinds(t *testing.T) {
 				"mode All leaves out 1 object that propagation.neverPropagate names: Secret a/z; mode All copies 1 object only to namespaces " +
 				"that annotation tenancy.warren.dev/select selects: Role b/y",
 		},
-		"PROP-X10 a key that isn't valid": {
+		"PROP-X10 check kinds warns of objects with an invalid label or annotation, and names those with finalizers": {
 			[]kindFound{kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{unsoundSource: {"Role b/x"}, byFinalizers: {"Role b/y"}} })},
 			Warning,
 			"mode All: copies of objects with an invalid label tenancy.warren.dev/propagate or annotation " +

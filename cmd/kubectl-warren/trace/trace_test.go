@@ -139,7 +139,7 @@ func TestOf(t *testing.T) {
 		"a source": {trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil)}, "Source update"},
 		"a source in the way": {trace.Case{View: grown(), Here: source(update), Above: above(nil, source(update), nil)},
 			"Source update; it has the name of a copy from org: rename or delete it, then the operator writes the copy"},
-		"PROP-E6 without some labels of its source": {
+		"PROP-E6 trace names the labels of a source that match propagation.excludedLabels": {
 			trace.Case{
 				View: grown(), Here: copied("org", update), Above: above(nil, object(v1alpha1.LabelPropagate, update, "app.kubernetes.io/part-of", "x",
 					"team", "y"), nil),
@@ -148,7 +148,7 @@ func TestOf(t *testing.T) {
 			"Copy org org>mid>web update; these labels of its source are never copied: app.kubernetes.io/part-of (propagation.excludedLabels of " +
 				"the configuration)",
 		},
-		"PROP-E6 without some annotations of its source": {
+		"PROP-E6 trace names annotations that match propagation.excludedAnnotations, but not last-applied-configuration": {
 			trace.Case{
 				View: grown(), Here: copied("org", update), Above: above(nil, annotated(source(update), "deployment.kubernetes.io/revision",
 					corev1.LastAppliedConfigAnnotation, "nginx.ingress.kubernetes.io/auth-url"), nil),
@@ -157,15 +157,16 @@ func TestOf(t *testing.T) {
 			"Copy org org>mid>web update; these annotations of its source are never copied: deployment.kubernetes.io/revision " +
 				"(propagation.excludedAnnotations of the configuration)",
 		},
-		"PROP-E5 of a kind not configured": {
+		"PROP-E5 trace of a labelled object has as reason that its kind is not configured": {
 			trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil), Configured: true},
 			"Other; it isn't copied: the configuration doesn't have Secret among propagation.kinds",
 		},
-		"PROP-E5 in no tree": {trace.Case{View: view("web"), Here: source(update)},
+		"PROP-E5 trace of a labelled object has as reason that its namespace is in no tree": {trace.Case{View: view("web"), Here: source(update)},
 			"Other; it isn't copied: namespace web is in no tree"},
-		"PROP-E5 in a protected namespace": {trace.Case{View: view("web protected=true"), Here: source(update)},
+		"PROP-E5 trace of a labelled object has as reason that " +
+			"its namespace is protected": {trace.Case{View: view("web protected=true"), Here: source(update)},
 			"Other; it isn't copied: namespace web is protected, and can be in no tree"},
-		"PROP-E5 an annotation in place of the label": {
+		"PROP-E5 trace names an annotation in place of the label": {
 			trace.Case{View: grown(), Here: noted(v1alpha1.LabelPropagate, "propagate.hnc.x-k8s.io/treeSelect"), Above: above(nil, nil, nil)},
 			"Other; its annotation propagate.hnc.x-k8s.io/treeSelect does nothing: use label tenancy.warren.dev/propagate and annotation " +
 				"tenancy.warren.dev/select; " +
@@ -183,50 +184,50 @@ func TestOf(t *testing.T) {
 			"Absent; a copy from org should be here, but does not exist yet"},
 		"due, refused": {trace.Case{View: conflict, Above: above(nil, source(update), nil)},
 			`Absent; a copy from org should be here, but does not exist: Rejected: no`},
-		"PROP-X9 due, and another one is refused": {
+		"PROP-X9 a copy is due, and Propagated names only another one: trace has \"does not exist yet\"": {
 			trace.Case{View: told("web", "Rejected", `Secret "other" from "org": no`), Above: above(nil, source(update), nil)},
 			"Absent; a copy from org should be here, but does not exist yet",
 		},
-		"PROP-X9 due, and refused among others": {
+		"PROP-X9 Propagated names a copy among others: trace has the sentence about this copy alone": {
 			trace.Case{View: told("web", "Conflict",
 				`Secret "a" from "org": no; Secret "key" from "org": why; because; Secret "z" from "org": no; and 3 more`),
 				Above: above(nil, source(update), nil)},
 			"Absent; a copy from org should be here, but does not exist: Conflict: why; because",
 		},
-		"PROP-X9 due, and a kind whose name ends alike is refused": {
+		"PROP-X9 Propagated names a kind that ends alike: trace has \"does not exist yet\"": {
 			trace.Case{View: told("web", "Conflict", `SealedSecret "key" from "org": no`), Above: above(nil, source(update), nil)},
 			"Absent; a copy from org should be here, but does not exist yet",
 		},
-		"PROP-X9 held back by a limit, which the source's namespace tells": {
+		"PROP-X9 trace has the limit that the source's namespace reports": {
 			trace.Case{View: told("org", "LimitExceeded", `Secret "key" from "org": 3 copies too many`), Above: above(nil, source(update), nil)},
 			"Absent; a copy from org should be here, but does not exist: LimitExceeded: 3 copies too many",
 		},
-		"PROP-X9 others must go first": {
+		"PROP-X9 trace names the copy that must be removed first": {
 			trace.Case{View: told("web", "WaitingForRemoval", `Secret "old" from "shop": it goes`), Above: above(nil, source(update), nil)},
 			`Absent; a copy from org should be here, but does not exist: WaitingForRemoval: Secret "old" from "shop": it goes`,
 		},
-		"PROP-X9 of a type that is never propagated": {
+		"PROP-X9 no copy is due of a Secret of a type that is never propagated": {
 			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Object: object(), Type: "helm.sh/release.v1"}},
 				Mode: copies.All, Configured: true},
 			"Absent; no source above web reaches this namespace",
 		},
-		"PROP-X9 the configuration never propagates it": {
+		"PROP-X9 no copy is due of an object that neverPropagate matches": {
 			trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true, Rules: never},
 			"Absent; no source above web reaches this namespace",
 		},
-		"PROP-X9 an object that is never propagated itself": {
+		"PROP-X9 trace of an object that neverPropagate matches has \"never propagated\" with the reason": {
 			trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil), Mode: copies.All, Configured: true, Rules: never},
 			"Other; it is never propagated: propagation.neverPropagate of the configuration excludes it",
 		},
-		"PROP-X9 an object that stays where it is": {
+		"PROP-X9 trace of an object with label none has that label as reason": {
 			trace.Case{View: grown(), Here: source("none"), Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
 			"Other; it isn't copied: its label tenancy.warren.dev/propagate is none",
 		},
-		"PROP-X9 an object whose label isn't valid": {
+		"PROP-X9 trace of an object with an invalid label has \"no valid source\"": {
 			trace.Case{View: grown(), Here: source("x"), Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
 			"Other; it is no valid source: label tenancy.warren.dev/propagate must be create, update or none, not \"x\"",
 		},
-		"PROP-X9 a Secret of such a type": {
+		"PROP-X9 trace of a Secret of such a type has \"never propagated\" with the reason": {
 			trace.Case{View: grown(), Here: object(), Type: "helm.sh/release.v1", Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
 			"Other; it is never propagated: Secrets of type helm.sh/release.v1 are never propagated",
 		},
@@ -251,15 +252,15 @@ func TestOf(t *testing.T) {
 			"Absent; the configuration doesn't have Secret among propagation.kinds"},
 		"the kind is removed": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true},
 			"Absent; propagation.kinds has Secret in mode Remove"},
-		"PROP-X9 the kind of a copy is removed": {
+		"PROP-X9 trace of a copy of a kind in mode Remove has the mode, and that the copy is deleted": {
 			trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true},
 			"Copy org org>mid>web update; propagation.kinds has Secret in mode Remove: the operator deletes the copy",
 		},
-		"PROP-X9 the kind of an object that asks for copies is removed": {
+		"PROP-X9 trace of a labelled object of a kind in mode Remove has the mode": {
 			trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil), Mode: copies.Remove, Configured: true},
 			"Other; it isn't copied: propagation.kinds has Secret in mode Remove",
 		},
-		"PROP-X9 a distributed copy that asks for copies": {
+		"PROP-X9 trace of a labelled copy of a ResourceDistribution has \"copies are never copied on\"": {
 			trace.Case{View: grown(), Here: distributed, Above: above(nil, nil, nil), Mode: copies.OptIn, Configured: true},
 			"Other; it isn't copied: it is a copy of ResourceDistribution keys, and copies are never copied on",
 		},
@@ -289,7 +290,7 @@ func TestOf(t *testing.T) {
 }
 
 func TestOfService(t *testing.T) {
-	t.Run("PROP-E6 names the fields that a Service has for itself", func(t *testing.T) {
+	t.Run("PROP-E6 trace of a copy of a Service names the fields that it does not get", func(t *testing.T) {
 		at := copies.Slot{Kind: schema.GroupKind{Kind: "Service"}, Namespace: "web", Name: "gate"}
 		here := object(v1alpha1.LabelInheritedFrom, "org")
 		here.Namespace, here.Name = at.Namespace, at.Name
@@ -304,7 +305,8 @@ func TestOfService(t *testing.T) {
 }
 
 func TestWhyNotCopied(t *testing.T) {
-	t.Run("PROP-E8 names the finalizer that another program put on a source", func(t *testing.T) {
+	t.Run("PROP-E8 trace, describe and doctor report that a source with another program's finalizer is not copied; the text names the "+
+		"finalizer", func(t *testing.T) {
 		held := source(v1alpha1.ModeUpdate)
 		held.Namespace, held.Name, held.Finalizers = "org", slot.Name, []string{"example.com/held"}
 		const want = "it is never propagated: it has finalizers (example.com/held)"

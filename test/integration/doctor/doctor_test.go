@@ -233,7 +233,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Eventually(ctx, sight).Should(HaveField("Status", "ok"))
 	})
 
-	It("PROP-X8 says how far modes All and Remove have come", func(ctx SpecContext) {
+	It("PROP-X8 check kinds warns of copies that mode Remove must still delete, of conflicts of mode All, and of kinds not served, with "+
+		"advice; then it is ok: take Secret out", func(ctx SpecContext) {
 		create(ctx, build.Root("modes-root"), build.Child("modes-child", "modes-root"))
 		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
 		text := configuration + "propagation: {kinds: [{kind: Secret, mode: Remove}"
@@ -273,7 +274,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 				"mode Remove has deleted all copies of Secret: take Secret out of propagation.kinds")))
 	})
 
-	It("PROP-X10 says what mode All leaves out, and what is refused or held back", func(ctx SpecContext) {
+	It("PROP-X10 check kinds is ok, and names by cause what mode All leaves out, not in a leaf; it warns of refused or held-back copies "+
+		"of ConfigMap, with their namespaces", func(ctx SpecContext) {
 		create(ctx, build.Root("whole-root"), build.Child("whole-child", "whole-root"))
 		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
 		change(ctx, file, func() {

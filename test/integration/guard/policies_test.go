@@ -215,7 +215,8 @@ var _ = Describe("an operator", Ordered, func() {
 		Eventually(stands).WithContext(ctx).Should(Succeed())
 	})
 
-	It("PROP-A2 running or not, lets a namespace full of copies go", func(ctx SpecContext) {
+	It("PROP-A2 a leaf with copies that kubectl deletes is gone within 20 s, with "+
+		"the operator running and with it stopped", func(ctx SpecContext) {
 		o.Create(ctx, build.Root("a2"), build.Child("a2-running", "a2"), build.Child("a2-stopped", "a2"),
 			build.Source(build.Secret("a2", "s", "1"), v1alpha1.ModeUpdate), build.Source(build.ConfigMap("a2", "m", "1"), v1alpha1.ModeUpdate),
 			build.Source(build.RoleBinding("a2", "b", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate))

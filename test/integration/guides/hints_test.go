@@ -17,7 +17,8 @@ func line(ctx context.Context, args ...string) func() answer {
 }
 
 var _ = Describe("an object from which nothing will be copied", func() {
-	It("PROP-E1 is answered with a Warning where an annotation stands in place of the label", func(ctx SpecContext) {
+	It("PROP-E1 in a tree, annotation propagate gets a Warning with the kubectl label command, and an annotation of other operators one "+
+		"that names it; others, and plain namespaces, get none", func(ctx SpecContext) {
 		world.Create(ctx, build.Root("e1-org"), build.Secret("e1-org", "s", "x"), build.Namespace("e1-plain"), build.Secret("e1-plain", "s", "x"))
 		annotate := func(namespace, annotation string) func() answer {
 			return line(ctx, "annotate", "secret", "s", "-n", namespace, annotation, "--overwrite", "--dry-run=server")
@@ -35,7 +36,8 @@ var _ = Describe("an object from which nothing will be copied", func() {
 		Expect(annotate("e1-plain", v1alpha1.LabelPropagate+"=update")()).To(silent(), "namespaces in no tree are not looked into")
 	})
 
-	It("PROP-E2 is answered with a Warning in a namespace of no tree", func(ctx SpecContext) {
+	It("PROP-E2 label propagate=update gets a Warning with two commands in a plain namespace, and \"is protected and can be in no tree\" "+
+		"in default; value none, or a root, none", func(ctx SpecContext) {
 		world.Create(ctx, build.Root("e2-org"), build.Secret("e2-org", "s", "x"), build.Namespace("e2-plain"), build.Secret("e2-plain", "s", "x"),
 			build.Secret("default", "e2-s", "x"))
 		label := func(namespace, name string) func() answer {
@@ -49,7 +51,8 @@ var _ = Describe("an object from which nothing will be copied", func() {
 		Expect(line(ctx, "label", "secret", "s", "-n", "e2-plain", v1alpha1.LabelPropagate+"=none", "--dry-run=server")()).To(silent())
 	})
 
-	It("PROP-E3 is answered with a Warning for a selector that is none", func(ctx SpecContext) {
+	It("PROP-E3 select with env in prod on a labelled source gets Warning \"is no "+
+		"label selector\"; a valid selector gets none", func(ctx SpecContext) {
 		world.Create(ctx, build.Root("e3-org"), build.Source(build.Secret("e3-org", "s", "x"), v1alpha1.ModeUpdate))
 		sel := func(selector string) func() answer {
 			return line(ctx, "annotate", "secret", "s", "-n", "e3-org", v1alpha1.AnnotationSelect+"="+selector, "--overwrite", "--dry-run=server")
@@ -58,7 +61,8 @@ var _ = Describe("an object from which nothing will be copied", func() {
 		Expect(sel("env=prod,!team-b.tree.tenancy.warren.dev/depth")()).To(silent())
 	})
 
-	It("PROP-E4 is answered with a Warning for a kind that is not configured", func(ctx SpecContext) {
+	It("PROP-E4 label propagate=update on a kind that is not configured gets Warning \"does not have kind ResourceQuota among "+
+		"propagation.kinds\"", func(ctx SpecContext) {
 		world.Create(ctx, build.Root("e4-org"))
 		Expect(asAdmin(ctx, "create", "quota", "e4", "-n", "e4-org", "--hard=pods=1").Code).To(BeZero())
 		Eventually(line(ctx, "label", "quota", "e4", "-n", "e4-org", v1alpha1.LabelPropagate+"=update", "--dry-run=server")).
@@ -67,7 +71,8 @@ var _ = Describe("an object from which nothing will be copied", func() {
 				"cluster admin to add it"))
 	})
 
-	It("PROP-E5 is called no source by trace, describe and doctor", func(ctx SpecContext) {
+	It("PROP-E5 trace and describe report a labelled object of a plain namespace, and one with an invalid selector, as not copied, with "+
+		"the reason; doctor names both", func(ctx SpecContext) {
 		world.Create(ctx, build.Namespace("e5-plain"), build.Source(build.Secret("e5-plain", "s", "x"), v1alpha1.ModeUpdate),
 			build.Root("e5-org"),
 			build.Annotated(build.Source(build.Secret("e5-org", "s", "x"), v1alpha1.ModeUpdate), v1alpha1.AnnotationSelect, "env in prod"))

@@ -20,7 +20,8 @@ import (
 )
 
 var _ = Describe("an operator whose watch of Namespaces is behind", func() {
-	It("PROP-V6 keeps the copies that another has written since, and looks once for each namespace", func(ctx SpecContext) {
+	It("PROP-V6 while its watch of Namespaces stalls, and afterwards, the operator deletes no copy that another operator wrote after a "+
+		"move; it reads the ancestors live once for each namespace", func(ctx SpecContext) {
 		w := start(ctx, setup{WithoutOperator: true})
 		g := gate.New(w)
 		g.StartOperator(ctx, w, setup{}.config())

@@ -26,7 +26,8 @@ var _ = Describe("a RoleBinding to a Role", func() {
 	var f *family
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
 
-	It("PROP-I11 binds below the copy of its own Role, and no other Role of that name", func(ctx SpecContext) {
+	It("PROP-I11 a RoleBinding is copied with its Role; in b, which has another such Role, CopyRejected has \"is not a copy of the "+
+		"Role\"; after that is deleted, b gets both", func(ctx SpecContext) {
 		stronger := build.Role(f.b, "release", "*")
 		f.create(ctx, stronger)
 		role := build.Role(f.acme, "release", "get")
@@ -44,7 +45,8 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		f.copied(ctx, bound, f.b)
 	})
 
-	It("PROP-I13 goes below with the copy of its Role, and binds no Role that takes the name", func(ctx SpecContext) {
+	It("PROP-I13 when a Role is deleted, copies of its RoleBinding are too; where another Role takes the name, CopyRejected is sent; "+
+		"where the Role is copied anew, the RoleBinding is too", func(ctx SpecContext) {
 		role := build.Role(f.acme, "release", "get")
 		bound := binding(f.acme, "releasers", "release", "eve")
 		bound.RoleRef.Kind = "Role"
@@ -65,7 +67,8 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		f.staysAbsent(ctx, bound, f.a)
 	})
 
-	It("PROP-I14 is not copied in mode create", func(ctx SpecContext) {
+	It("PROP-I14 a RoleBinding that names a Role is not copied in mode create: CopyRejected "+
+		"has \"it can be copied only in mode update\"", func(ctx SpecContext) {
 		role := build.Role(f.acme, "release", "get")
 		bound := binding(f.acme, "releasers", "release", "eve")
 		bound.RoleRef.Kind = "Role"
@@ -76,7 +79,8 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		f.staysAbsent(ctx, bound, f.a, f.a1, f.b)
 	})
 
-	It("PROP-I12 costs one look at a Role for each copy, and no read of the binding's", func(ctx SpecContext) {
+	It("PROP-I12 a new RoleBinding to a Role that has copies takes one metadata GET of a "+
+		"Role for each of its copies; no GET of these", func(ctx SpecContext) {
 		role := build.Role(f.acme, "release", "get")
 		f.create(ctx, role)
 		f.copied(ctx, role, f.a, f.a1, f.b)
@@ -89,7 +93,8 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		Expect(bindings.gets(ctx, f.a, f.a1, f.b)).To(BeZero(), bindings.String)
 	})
 
-	It("PROP-I12 binds below a Role that came to both from further above, and none that one of them made", func(ctx SpecContext) {
+	It("PROP-I12 a RoleBinding of a is copied to a1 if its Role came to both from acme; it "+
+		"is not if a1 has a stronger Role of its own", func(ctx SpecContext) {
 		role := build.Role(f.acme, "release", "get")
 		f.create(ctx, role)
 		f.copied(ctx, role, f.a, f.a1)

@@ -16,7 +16,8 @@ var _ = Describe("the configuration", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) { f = grow(ctx, start(ctx, setup{Kinds: all})) })
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, f.World) })
 
-	It("PROP-N2 in mode All passes over what the platform writes everywhere", func(ctx SpecContext) {
+	It("PROP-N2 with ConfigMap in mode All, kube-root-ca.crt causes no conflict and no "+
+		"Event when a plain namespace joins a tree", func(ctx SpecContext) {
 		m := build.ConfigMap(f.acme, "m", "1")
 		f.create(ctx, m)
 		f.move(ctx, f.solo, f.acme)
@@ -28,7 +29,8 @@ var _ = Describe("the configuration", Ordered, func() {
 		Expect(metrics.Value("warren_propagation_conflicts", map[string]string{"kind": "ConfigMap"})).To(BeZero())
 	})
 
-	It("PROP-R7 that excludes one key more costs one write of each copy that has it", func(ctx SpecContext) {
+	It("PROP-R7 when propagation.excludedLabels gets one more pattern, each copy with such a label gets one write, and no other copy gets "+
+		"any", func(ctx SpecContext) {
 		with := build.Source(build.Secret(f.acme, "with", "1", "team/colour", "red"), v1alpha1.ModeUpdate)
 		without := build.Source(build.Secret(f.acme, "without", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, with, without)
@@ -41,7 +43,8 @@ var _ = Describe("the configuration", Ordered, func() {
 		m.rests(ctx, counts{})
 	})
 
-	It("PROP-X11 that puts a kind into mode All, and back, is followed while the operator runs", func(ctx SpecContext) {
+	It("PROP-X11 when Secret changes from OptIn to All, Secrets without label are copied, where select allows, and b reports Conflict; "+
+		"back in OptIn, only these copies are deleted", func(ctx SpecContext) {
 		labelled := build.Source(build.Secret(f.acme, "labelled", "1"), v1alpha1.ModeUpdate)
 		once := build.Source(build.Secret(f.acme, "once", "1"), v1alpha1.ModeCreate)
 		bare, held := build.Secret(f.acme, "bare", "1"), build.Secret(f.acme, "held", "1", v1alpha1.LabelPropagate, v1alpha1.ModeNone)
@@ -72,7 +75,8 @@ var _ = Describe("the configuration", Ordered, func() {
 		f.staysCopied(ctx, once, f.tree()...)
 	})
 
-	It("PROP-X4 of a kind in mode Remove takes its update copies away", func(ctx SpecContext) {
+	It("PROP-X4 in mode Remove, copies in mode update are deleted, and those in create stay; after the kind is taken from the list, "+
+		"nothing is written or deleted", func(ctx SpecContext) {
 		m := build.Source(build.ConfigMap(f.acme, "m", "1"), v1alpha1.ModeUpdate)
 		kept := build.Source(build.ConfigMap(f.acme, "kept", "1"), v1alpha1.ModeCreate)
 		f.create(ctx, m, kept)

@@ -36,7 +36,8 @@ var _ = Describe("a copy", func() {
 		return s
 	}
 
-	It("PROP-P1 appears in every namespace below a source, by one write each", func(ctx SpecContext) {
+	It("PROP-P1 once acme/s gets label propagate=update, a, a1 and b have a copy with its type, data and labels, and inherited-from=acme: "+
+		"3 creates, no read of copies, 1 of acme/s", func(ctx SpecContext) {
 		s := build.Secret(f.acme, "s", "1", "app", "x")
 		s.Data["second"] = []byte("2")
 		f.create(ctx, s)
@@ -48,7 +49,8 @@ var _ = Describe("a copy", func() {
 		Expect(l.gets(ctx, f.acme)).To(Equal(1), l.String)
 	})
 
-	It("PROP-P2 follows its source, by one write each", func(ctx SpecContext) {
+	It("PROP-P2 after one edit of acme/s that changes a value and removes a key and a label, all copies equal it: 3 updates with UID and "+
+		"resourceVersion, no read of copies", func(ctx SpecContext) {
 		s := given(ctx, "s")
 		l := f.ledger(ctx, "secrets")
 		change(ctx, f, s, func(s *corev1.Secret) {
@@ -69,7 +71,8 @@ var _ = Describe("a copy", func() {
 		},
 		"is deleted": func(ctx context.Context, s *corev1.Secret) { f.remove(ctx, s) },
 	} {
-		It("PROP-P3 goes when its source "+what, func(ctx SpecContext) {
+		It("PROP-P3 when acme/s loses its label, gets propagate=none or is deleted, its copies are deleted: 3 deletes with preconditions, at "+
+			"most 2 live reads. Other Secrets stay: the source "+what, func(ctx SpecContext) {
 			s := given(ctx, "s")
 			for _, namespace := range f.tree() {
 				f.create(ctx, build.Secret(namespace, "t", "untouched"))
@@ -86,7 +89,8 @@ var _ = Describe("a copy", func() {
 		})
 	}
 
-	It("PROP-P4 comes to a new namespace straight from its source", func(ctx SpecContext) {
+	It("PROP-P4 a new namespace below a soon has copies of the sources in acme "+
+		"and in a, each straight from its source", func(ctx SpecContext) {
 		upper, lower := given(ctx, "s"), build.Source(build.ConfigMap(f.a, "m", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, lower, build.Child(f.prefix+"a2", f.a))
 		f.copied(ctx, upper, f.prefix+"a2")
@@ -104,7 +108,8 @@ var _ = Describe("a copy", func() {
 		f.absent(ctx, r, f.tree()...)
 	})
 
-	It("PROP-P6 equals its source, whatever that is", func(ctx SpecContext) {
+	It("PROP-P6 an empty ConfigMap, binaryData, an immutable Secret and Role a:b.c have equal copies; so has a Secret with a "+
+		"253-character name, below a root with a 63-character name", func(ctx SpecContext) {
 		root := f.prefix + strings.Repeat("x", 63-len(f.prefix))
 		f.create(ctx, build.Root(root), build.Child(f.prefix+"child", root))
 		yes := true
@@ -123,7 +128,8 @@ var _ = Describe("a copy", func() {
 		f.copied(ctx, long, f.prefix+"child")
 	})
 
-	It("PROP-P7 has nothing that binds it to its source's owner", func(ctx SpecContext) {
+	It("PROP-P7 a copy has none of its source's ownerReferences, generateName, last-applied-configuration and label "+
+		"argocd.argoproj.io/instance, and still exists after 10 s", func(ctx SpecContext) {
 		owner := build.ConfigMap(f.acme, "owner", "1")
 		f.create(ctx, owner)
 		s := build.Annotated(build.Secret(f.acme, "", "1", "argocd.argoproj.io/instance", "app"), corev1.LastAppliedConfigAnnotation, "{}")
@@ -142,7 +148,8 @@ var _ = Describe("a copy", func() {
 			WithTimeout(test.Quiet(10*time.Second)).Should(HaveLen(3), "the garbage collector has no reason to delete it")
 	})
 
-	It("PROP-P8 waits until its source's namespace is in a tree", func(ctx SpecContext) {
+	It("PROP-P8 a source in a namespace of no tree has no copy and no Event; once the "+
+		"namespace is a root, its child has a copy", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.solo, "s", "1"), v1alpha1.ModeUpdate)
 		l := f.ledger(ctx, "secrets")
 		f.create(ctx, s)
@@ -153,7 +160,7 @@ var _ = Describe("a copy", func() {
 		f.copied(ctx, s, f.prefix+"child")
 	})
 
-	It("PROP-P9 has nothing to do with copies of that name of other kinds", func(ctx SpecContext) {
+	It("PROP-P9 a Secret, a ConfigMap and a Role of one name have copies that are independent of each other", func(ctx SpecContext) {
 		secret := build.Source(build.Secret(f.acme, "same", "secret"), v1alpha1.ModeUpdate)
 		configMap := build.Source(build.ConfigMap(f.acme, "same", "config"), v1alpha1.ModeUpdate)
 		role := build.Role(f.acme, "same", "get")
@@ -167,7 +174,8 @@ var _ = Describe("a copy", func() {
 		f.staysCopied(ctx, role, f.tree()...)
 	})
 
-	It("PROP-P10 never goes back to an older value", func(ctx SpecContext) {
+	It("PROP-P10 while a source changes 20 times in quick succession, no copy shows an older value after a newer one; in the end all "+
+		"copies have the last value", func(ctx SpecContext) {
 		s := given(ctx, "s")
 		seen, err := f.Admin().Watch(ctx, &corev1.SecretList{}, client.MatchingLabels{v1alpha1.LabelInheritedFrom: f.acme})
 		Expect(err).NotTo(HaveOccurred())
@@ -196,7 +204,8 @@ var _ = Describe("a copy", func() {
 		}).Should(Equal(map[string]int{f.a: 29, f.a1: 29, f.b: 29}))
 	})
 
-	It("PROP-P11 that exceeds the server's limit is refused, told, and delays nobody", func(ctx SpecContext) {
+	It("PROP-P11 a copy that exceeds the server's limit on annotations is Rejected with the server's text, and tried again with back-off; "+
+		"other sources are copied meanwhile", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		const limit = 256 << 10 // of all annotations together
 		s.Annotations = map[string]string{"long": strings.Repeat("x", limit-len("long"))}
@@ -221,7 +230,8 @@ var _ = Describe("a copy", func() {
 		f.copied(ctx, s, f.tree()...)
 	})
 
-	It("PROP-P11 that is too large for etcd is refused and told too", func(ctx SpecContext) {
+	It("PROP-P11 a copy that exceeds what etcd stores is Rejected with the server's text; other sources are copied; after the source has "+
+		"shrunk, it is copied", func(ctx SpecContext) {
 		of := func(size int, label string) *unstructured.Unstructured {
 			return build.Labelled(widget("Widget", f.acme, "w", strings.Repeat("x", size)), label, v1alpha1.ModeUpdate)
 		}

@@ -86,7 +86,8 @@ func readyzText(ctx context.Context, w *devcluster.World) (string, error) {
 }
 
 var _ = Describe("a kind whose version is replaced", func() {
-	It("PROP-X6 is written in the new one without a restart", func(ctx SpecContext) {
+	It("PROP-X6 after a CRD with v1alpha1 alone is replaced by one with v1 alone, new sources are copied; copies of a deleted older "+
+		"source are deleted, without a restart", func(ctx SpecContext) {
 		w := start(ctx, setup{Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
 		crd := widgets("Gadget", "gadgets")
 		crd.Spec.Versions[0].Name = "v1alpha1"
@@ -110,7 +111,8 @@ var _ = Describe("a kind whose version is replaced", func() {
 })
 
 var _ = Describe("a kind that can't be listed", func() {
-	It("PROP-X5 holds up neither readiness for long, nor the webhooks, nor other kinds, and heals", func(ctx SpecContext) {
+	It("PROP-X5 while a conversion webhook does not answer, the kind is degraded, with a sentence in readyz; the probe, the webhooks and "+
+		"other kinds work; once repaired, it is copied", func(ctx SpecContext) {
 		w := start(ctx, setup{Webhooks: true, Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
 		crd := inVersions(widgets("Gadget", "gadgets"), "v2")
 		convert(ctx, w, crd)

@@ -147,7 +147,8 @@ var _ = Describe("many copies", Ordered, func() {
 		}
 	})
 
-	It("PROP-Q1 delay no other source", func(ctx SpecContext) {
+	It("PROP-Q1 during a fan-out of 10 sources to 300 namespaces, zeta's new source is copied "+
+		"before half of the other copies are written", func(ctx SpecContext) {
 		other := build.Secret(f.zeta, "other", "1")
 		f.create(ctx, other)
 		f.HoldBack(gate.OfSecrets)
@@ -163,7 +164,8 @@ var _ = Describe("many copies", Ordered, func() {
 			To(BeNumerically("<", fleetSize*fleetSources/2), "most of the fan-out comes after it")
 	})
 
-	It("PROP-Q5 of many sources delay no other tenant", func(ctx SpecContext) {
+	It("PROP-Q5 while all workers write copies of acme's 200 sources, which select one child each, zeta's source is copied before most of "+
+		"acme's", func(ctx SpecContext) {
 		f.settles(ctx)
 		other := build.Secret(f.zeta, "other-tenant", "1")
 		f.create(ctx, other)
@@ -215,13 +217,15 @@ var _ = Describe("many copies", Ordered, func() {
 		Expect(l.count(ctx, ofCopies)).To(BeEmpty())
 	}
 
-	It("PROP-R1 cost nothing at a restart", func(ctx SpecContext) {
+	It("PROP-R1 after SIGTERM, or SIGKILL, and a start, with 10 settled sources of 300 copies each, nothing is written for 60 s; no copy "+
+		"is read", func(ctx SpecContext) {
 		f.settles(ctx)
 		restarts(ctx, func() error { _, err := f.Operator.Stop(); return err })
 		restarts(ctx, f.Operator.Kill)
 	})
 
-	It("PROP-Q2 delay no deletion", func(ctx SpecContext) {
+	It("PROP-Q2 when RoleBinding source acme/rb is deleted in the middle of the fan-out, its copies are deleted before half of the other "+
+		"copies are written", func(ctx SpecContext) {
 		f.settles(ctx)
 		rb := build.Source(binding(f.acme, "rb", "view", "eve"), v1alpha1.ModeUpdate)
 		f.create(ctx, rb)
@@ -248,7 +252,8 @@ var _ = Describe("many copies", Ordered, func() {
 			To(BeNumerically("<", fleetSize*fleetSources/2), "the copies go before most of the others are written")
 	})
 
-	It("PROP-Q3 of a large source need little memory", func(ctx SpecContext) {
+	It("PROP-Q3 a source of 1 MiB has 300 equal copies, with at most 128 MiB of resident "+
+		"memory (`make test-long`; 512 KiB in `make test`)", func(ctx SpecContext) {
 		if os.Getenv("WARREN_RACE") == "1" {
 			Skip("the race detector takes memory of its own")
 		}
@@ -269,7 +274,8 @@ var _ = Describe("many copies", Ordered, func() {
 		f.reaches(ctx, fleetSize*fleetSources)
 	})
 
-	It("PROP-R3 are finished after a crash, none written more than twice", func(ctx SpecContext) {
+	It("PROP-R3 killed halfway through the creation, update or deletion of 300 copies, and started again, the operator finishes the work; "+
+		"it writes no copy more than twice", func(ctx SpecContext) {
 		const half, all = fleetSize / 2, fleetSize * fleetSources
 		crash := func() {
 			GinkgoHelper()
@@ -299,7 +305,8 @@ var _ = Describe("many copies", Ordered, func() {
 		Expect(mostPerCopy(ctx, l)).To(BeNumerically("<=", 2))
 	})
 
-	It("PROP-R6 are finished after an outage of the API server", func(ctx SpecContext) {
+	It("PROP-R6 if the API server is down for 30 s in the middle of a fan-out, all copies "+
+		"are written within 35 s after its return", func(ctx SpecContext) {
 		const half, all = fleetSize / 2, fleetSize * fleetSources
 		f.settles(ctx)
 		s := build.Source(build.Secret(f.acme, "outage", "1"), v1alpha1.ModeUpdate)
@@ -311,7 +318,8 @@ var _ = Describe("many copies", Ordered, func() {
 		f.reaches(ctx, all+fleetSize)
 	})
 
-	It("PROP-R8 are finished by the other replica, and then nobody writes", func(ctx SpecContext) {
+	It("PROP-R8 when the leader of two replicas is killed in a fan-out, the "+
+		"follower completes it, and then writes nothing", func(ctx SpecContext) {
 		f.settles(ctx)
 		_, err := f.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())

@@ -32,7 +32,8 @@ var _ = Describe("what is generated", Ordered, func() {
 	})
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, f.World) })
 
-	It("PROP-G1 is copied if its generator says so and the gate is open", func(ctx SpecContext) {
+	It("PROP-G1 a Secret that appears 20 s after its generator with annotation update is labelled and copied soon; without the gate, it "+
+		"gets no label and no copy", func(ctx SpecContext) {
 		closed := grow(ctx, world)
 		unlabelled := closed.generator(ctx, closed.acme, "w")
 		generator := f.generator(ctx, f.acme, "w")
@@ -53,7 +54,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		Expect(at(ctx, closed, s, closed.acme).Labels).NotTo(HaveKey(v1alpha1.LabelPropagate))
 	})
 
-	It("PROP-G2 is labelled for its controller's sake alone, and nobody else's label is touched", func(ctx SpecContext) {
+	It("PROP-G2 only the controller in the object's own namespace, which is in a tree, counts; a user's label stays; the operator's label "+
+		"follows the annotation, and is removed with the copies", func(ctx SpecContext) {
 		generator, elsewhere := f.generator(ctx, f.acme, "w"), f.generator(ctx, f.zeta, "w")
 		plain := f.generated(generator, "plain")
 		plain.OwnerReferences[0].Controller = nil
@@ -88,7 +90,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		Expect(f.labelOf(ctx, excepted)).To(Equal(v1alpha1.ModeNone))
 	})
 
-	It("PROP-G3 gets a label back that somebody takes off, and is left alone in a loop", func(ctx SpecContext) {
+	It("PROP-G3 when a user removes the operator's label, it is restored five times; then Event DriftLoop is sent, and after the sixth "+
+		"removal there is no label", func(ctx SpecContext) {
 		s := f.generated(f.generator(ctx, f.acme, "w"), "s")
 		f.create(ctx, s)
 		for range 5 {
@@ -101,7 +104,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		Consistently(ctx, f.labelOf).WithArguments(s).WithTimeout(test.Quiet(soon)).Should(BeEmpty())
 	})
 
-	It("PROP-G5 keeps label and copies over a restart, and while its generators can't be seen", func(ctx SpecContext) {
+	It("PROP-G5 after a restart, and after a restart without the right to list generators, the labelled object gets no write; label and "+
+		"copies stay", func(ctx SpecContext) {
 		generator := f.generator(ctx, f.acme, "w")
 		s, next, plain := f.generated(generator, "s"), f.generated(generator, "next"), build.Source(build.Secret(f.acme, "plain", "1"),
 			v1alpha1.ModeUpdate)
@@ -131,7 +135,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.staysCopied(ctx, s, f.tree()...)
 	})
 
-	It("PROP-G7 keeps label and copies while its generator's annotation says no mode", func(ctx SpecContext) {
+	It("PROP-G7 while the generator's annotation is Update, label and copies stay, and InvalidSource on the Secret names that value and "+
+		"the three valid ones", func(ctx SpecContext) {
 		generator := f.generator(ctx, f.acme, "w")
 		s := f.generated(generator, "s")
 		f.create(ctx, s)
@@ -149,7 +154,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.absent(ctx, s, f.a, f.a1, f.b)
 	})
 
-	It("PROP-G6 is released where the configuration doesn't name its generator's kind any more", func(ctx SpecContext) {
+	It("PROP-G6 after the generator's kind is taken from the configuration, and after a restart, label and copies stay; when a user "+
+		"removes the label, the copies are deleted", func(ctx SpecContext) {
 		generator := f.generator(ctx, f.acme, "w")
 		s := f.generated(generator, "s")
 		f.create(ctx, s)
@@ -164,7 +170,8 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.absent(ctx, s, f.a, f.a1, f.b)
 	})
 
-	It("PROP-G4 the operator's token may change nothing but that label", func(ctx SpecContext) {
+	It("PROP-G4 the operator's token may set label propagate=update on a Secret with a controller; not on others or on a Role, nor none, "+
+		"nor another label, data, annotation or ownerReferences", func(ctx SpecContext) {
 		generator := f.generator(ctx, f.acme, "w")
 		change(ctx, f, generator, func(u *unstructured.Unstructured) { u.SetAnnotations(nil) })
 		s, plain := f.generated(generator, "s"), build.Secret(f.acme, "plain", "1")

@@ -23,7 +23,8 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 	var f *family
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
 
-	It("PROP-I3 is made anew where the API server refuses a change", func(ctx SpecContext) {
+	It("PROP-I3 when an immutable ConfigMap, a Secret's type or a RoleBinding's roleRef is made anew with another value, each copy is "+
+		"deleted and created once; it equals the source", func(ctx SpecContext) {
 		yes := true
 		configMap := func(value string) *corev1.ConfigMap {
 			m := build.Source(build.ConfigMap(f.acme, "s", value), v1alpha1.ModeUpdate)
@@ -56,7 +57,8 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		}
 	})
 
-	It("PROP-I4 has addresses of its own, and keeps them", func(ctx SpecContext) {
+	It("PROP-I4 each copy of a Service has, and keeps, its own clusterIP and nodePort when the target port changes; a headless Service "+
+		"stays headless", func(ctx SpecContext) {
 		s := build.Source(build.Service(f.acme, "s", 80), v1alpha1.ModeUpdate)
 		s.Spec.Type = corev1.ServiceTypeNodePort
 		headless := build.Source(build.Service(f.acme, "headless", 80), v1alpha1.ModeUpdate)
@@ -78,7 +80,8 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		f.copied(ctx, headless, f.tree()...)
 	})
 
-	It("PROP-I5 is kept as it was where a change is refused for good", func(ctx SpecContext) {
+	It("PROP-I5 if headless acme/s follows a/s, whose copy in a1 has a ClusterIP, a1 reports Rejected (\"may not change once set\"); its "+
+		"copy stays, and b gets acme's", func(ctx SpecContext) {
 		lower := build.Source(build.Service(f.a, "s", 80), v1alpha1.ModeUpdate)
 		f.create(ctx, lower)
 		Eventually(ctx, f.standing).WithArguments(lower, f.a1).Should(HaveLen(1))
@@ -93,7 +96,8 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		Expect(at(ctx, f, lower, f.a1)).To(Equal(before))
 	})
 
-	It("PROP-I6 gives a service account no right that it had not got from the source", func(ctx SpecContext) {
+	It("PROP-I6 ServiceAccounts that a source RoleBinding names, with or without namespace, have namespace acme in the copies; "+
+		"ServiceAccount default of a gains no right", func(ctx SpecContext) {
 		b := build.Source(binding(f.acme, "s", "view"), v1alpha1.ModeUpdate)
 		b.Subjects = []rbacv1.Subject{
 			{Kind: rbacv1.ServiceAccountKind, Namespace: f.acme, Name: "default"}, {Kind: rbacv1.ServiceAccountKind, Name: "default"},
@@ -115,7 +119,7 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		Expect(may(ctx, f.a)).To(BeFalse())
 	})
 
-	It("PROP-I7 has no Secrets of another service account", func(ctx SpecContext) {
+	It("PROP-I7 copies of a ServiceAccount lack its secrets, and keep its imagePullSecrets", func(ctx SpecContext) {
 		account := build.Source(&corev1.ServiceAccount{
 			ObjectMeta:       metav1.ObjectMeta{Namespace: f.acme, Name: "s"},
 			Secrets:          []corev1.ObjectReference{{Name: "token"}},
@@ -130,7 +134,8 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		}
 	})
 
-	It("PROP-I9 is no matter while its namespace is going", func(ctx SpecContext) {
+	It("PROP-I9 while b is terminating, a changed source updates a and a1, and sends no request to b and sets no condition; once b is "+
+		"created again, it gets the copies", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		held := build.ConfigMap(f.b, "held", "1")
 		held.Finalizers = []string{"example.com/held"}

@@ -14,7 +14,8 @@ import (
 )
 
 var _ = Describe("limits of a tree", func() {
-	It("PROP-L7 let the oldest sources be copied, keep what stands, and are caught up with at once", func(ctx SpecContext) {
+	It("PROP-L7 a limit holds back the youngest source: LimitExceeded on the root, a Warning, metric 3; a deletion or a higher limit "+
+		"releases it; a lower one deletes nothing", func(ctx SpecContext) {
 		f := grow(ctx, world)
 		tenant := build.Tenant(f.prefix + "limited").Object()
 		limit := func(copies int32) { // of the tenant

@@ -33,7 +33,7 @@ var _ = Describe("a source in mode create", func() {
 		}
 	}
 
-	It("PROP-C1 is copied once and then left alone", func(ctx SpecContext) {
+	It("PROP-C1 a source in mode create is copied once; after a change of its data, the operator writes nothing", func(ctx SpecContext) {
 		s := given(ctx)
 		l := f.ledger(ctx, "secrets")
 		set(ctx, s, "2")
@@ -41,7 +41,8 @@ var _ = Describe("a source in mode create", func() {
 		Expect(valueIn(f.a)(ctx)).To(Equal("1"))
 	})
 
-	It("PROP-C2 lets a namespace edit its copy, and makes a deleted one again with the present content", func(ctx SpecContext) {
+	It("PROP-C2 a tenant's user may edit a copy in mode create, and the edit stays; after its deletion, the source's present content is "+
+		"copied; a change of its inherited-from is refused", func(ctx SpecContext) {
 		f.create(ctx, build.RoleBinding(f.a, "tenant", "admin", build.RBACUser("alice")))
 		s := given(ctx)
 		l := f.ledger(ctx, "secrets")
@@ -66,7 +67,8 @@ var _ = Describe("a source in mode create", func() {
 		Expect(at(ctx, f, s, f.a)).To(Equal(own))
 	})
 
-	It("PROP-C3 leaves its copies behind", func(ctx SpecContext) {
+	It("PROP-C3 copies in mode create stay when their namespace moves to another tree, and "+
+		"when the source loses its label or is deleted", func(ctx SpecContext) {
 		s := given(ctx)
 		l := f.ledger(ctx, "secrets")
 		f.move(ctx, f.a, f.zeta)
@@ -79,7 +81,8 @@ var _ = Describe("a source in mode create", func() {
 		Expect(f.standing(ctx, s, f.tree()...)).To(HaveLen(3))
 	})
 
-	It("PROP-C4 is satisfied by whatever stands there", func(ctx SpecContext) {
+	It("PROP-C4 where an unrelated Secret has the name of a source in mode create, it stays, without condition or Event; within 60 s "+
+		"after its deletion, a copy is created", func(ctx SpecContext) {
 		own := build.Secret(f.a, "s", "own")
 		f.create(ctx, own)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeCreate)
@@ -94,7 +97,8 @@ var _ = Describe("a source in mode create", func() {
 		f.copied(ctx, s, f.a)
 	})
 
-	It("PROP-C5 overwrites edits when it turns to update, and respects them when it turns back", func(ctx SpecContext) {
+	It("PROP-C5 when a source changes from mode create to update, its copies lose edits; back in create, later edits stay. Each change is "+
+		"one write per copy", func(ctx SpecContext) {
 		s := given(ctx)
 		set(ctx, build.Secret(f.a, "s", ""), "mine")
 		l := f.ledger(ctx, "secrets")
@@ -111,7 +115,8 @@ var _ = Describe("a source in mode create", func() {
 		Expect(valueIn(f.a)(ctx)).To(Equal("mine again"))
 	})
 
-	It("PROP-C6 that turns to update is in conflict only with what is not its copy", func(ctx SpecContext) {
+	It("PROP-C6 when a source changes from mode create to update, only the namespace with an "+
+		"unrelated Secret of its name is in conflict", func(ctx SpecContext) {
 		own := build.Secret(f.b, "s", "own")
 		f.create(ctx, own)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeCreate)

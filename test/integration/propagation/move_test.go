@@ -37,7 +37,8 @@ var _ = Describe("a namespace that moves", func() {
 		}
 	}
 
-	It("PROP-V1 gets nothing of the new tree before all of the old one is gone", func(ctx SpecContext) {
+	It("PROP-V1 when a and a1 move to zeta, all deletes there precede creates; a copy whose name both roots have gets a new UID; copies "+
+		"from templates get no write", func(ctx SpecContext) {
 		for _, root := range []string{f.acme, f.zeta} {
 			f.labelNamespace(ctx, root, v1alpha1.LabelTemplate, f.tmpl)
 		}
@@ -58,7 +59,8 @@ var _ = Describe("a namespace that moves", func() {
 		Expect(l.count(ctx, ofTemplate)).To(BeEmpty())
 	})
 
-	It("PROP-V2 waits where a removal is refused, and there alone", func(ctx SpecContext) {
+	It("PROP-V2 if a policy refuses one DELETE after a move, a reports WaitingForRemoval with that copy and gets no POST, but a1 gets "+
+		"zeta's copies; without the policy, a does too", func(ctx SpecContext) {
 		old, now := sources(ctx, f.acme, "one", "two"), sources(ctx, f.zeta, "three")
 		copied(ctx, old, f.a, f.a1)
 		policy, bound := build.Policy(f.a, admissionv1.Delete, corev1.SchemeGroupVersion.WithResource("secrets"),
@@ -81,7 +83,8 @@ var _ = Describe("a namespace that moves", func() {
 		f.says(ctx, map[string]string{f.a: "InSync"})
 	})
 
-	It("PROP-V3 to and fro fifty times ends with exactly what belongs there", func(ctx SpecContext) {
+	It("PROP-V3 within 30 s after 50 moves of a between acme and zeta, a and a1 have exactly the copies of acme's sources; acme's tree "+
+		"has none of zeta's", func(ctx SpecContext) {
 		old, now := sources(ctx, f.acme, "one", "shared"), sources(ctx, f.zeta, "two", "shared")
 		copied(ctx, old, f.a, f.a1)
 		for range 25 {
@@ -109,7 +112,8 @@ var _ = Describe("a namespace that moves", func() {
 		copied(ctx, now, f.z)
 	})
 
-	It("PROP-V4 to nowhere keeps its copies until it is back", func(ctx SpecContext) {
+	It("PROP-V4 while a has a missing parent, a and a1 keep the copy of a source that is deleted, with its UID; once a is back, the copy "+
+		"is deleted there", func(ctx SpecContext) {
 		s := sources(ctx, f.acme, "s")[0]
 		f.copied(ctx, s, f.tree()...)
 		uid, uid1 := at(ctx, f, s, f.a).UID, at(ctx, f, s, f.a1).UID
@@ -129,7 +133,8 @@ var _ = Describe("a namespace that moves", func() {
 		"policies on":  func() *devcluster.World { return world },
 		"policies off": func() *devcluster.World { return unguarded },
 	} {
-		It("PROP-V5 out of every tree loses its update copies and keeps the rest, "+policies, func(ctx SpecContext) {
+		It("PROP-V5 a namespace that leaves its tree loses copies in mode update, also RoleBindings and Roles; copies in mode create and its "+
+			"own objects stay, with policies on and off: "+policies, func(ctx SpecContext) {
 			f = grow(ctx, in())
 			s := sources(ctx, f.acme, "s")[0]
 			rb := build.Source(binding(f.acme, "s", "view", "eve"), v1alpha1.ModeUpdate)

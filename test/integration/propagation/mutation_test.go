@@ -16,7 +16,8 @@ import (
 )
 
 var _ = Describe("a cluster that mutates every Secret", func() {
-	It("PROP-D4 is not fought with", func(ctx SpecContext) {
+	It("PROP-D4 if a MutatingAdmissionPolicy adds a label and a data key to every Secret, each copy gets 1 write; none in the next 60 s, "+
+		"and after a restart", func(ctx SpecContext) {
 		f := grow(ctx, start(ctx, setup{}))
 		// The source is older than the policy, so that only its copies are mutated.
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)

@@ -14,7 +14,8 @@ var _ = Describe("what is never propagated", func() {
 	var f *family
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
 
-	It("PROP-N1 is named once to who labels it", func(ctx SpecContext) {
+	It("PROP-N1 label propagate=update on an object that is never propagated leads to "+
+		"no copy, and to one Event SourceExcluded", func(ctx SpecContext) {
 		typed := func(name string, kind corev1.SecretType) *corev1.Secret {
 			s := build.Secret(f.acme, name, "1")
 			s.Type = kind
@@ -56,7 +57,8 @@ var _ = Describe("what is never propagated", func() {
 		f.copied(ctx, held, f.tree()...)
 	})
 
-	It("PROP-N3 takes its copies along, and brings them back", func(ctx SpecContext) {
+	It("PROP-N3 when a source gets a finalizer, its copies are deleted; when the "+
+		"finalizer is removed, they are created again", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s)
 		f.copied(ctx, s, f.tree()...)
@@ -66,7 +68,8 @@ var _ = Describe("what is never propagated", func() {
 		f.copied(ctx, s, f.tree()...)
 	})
 
-	It("PROP-N4 is a copy, whatever label it gets", func(ctx SpecContext) {
+	It("PROP-N4 with policies off, label propagate=update on a copy does not make it a "+
+		"source, and the operator removes it as drift", func(ctx SpecContext) {
 		f = grow(ctx, unguarded)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s)

@@ -34,7 +34,9 @@ var _ = Describe("where something else stands", func() {
 		}).WithTimeout(test.Quiet(soon)).Should(Succeed())
 	}
 
-	It("PROP-K1 PROP-K2 the copy waits, and comes when the place is free", func(ctx SpecContext) {
+	It("PROP-K1 an unrelated Secret a/s stays unchanged; a1 and b get copies; conditions Conflict on a, with name and source, and "+
+		"DescendantConflict on acme; Event Conflict on acme/s; PROP-K2 after a/s is deleted, a gets its copy within 60 s, Event "+
+		"ConflictResolved is sent, and both namespaces report InSync", func(ctx SpecContext) {
 		own := build.Secret(f.a, "s", "own")
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, own, s)
@@ -65,7 +67,8 @@ var _ = Describe("where something else stands", func() {
 		f.copied(ctx, s, f.a)
 	})
 
-	It("PROP-K4 as the export of a copy, it is nobody's copy", func(ctx SpecContext) {
+	It("PROP-K4 with policies off, a copy's export, created in another namespace, is never changed or deleted; where the source is "+
+		"wanted, it is a conflict until the source is deleted", func(ctx SpecContext) {
 		f = grow(ctx, unguarded)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "!other"))
@@ -87,7 +90,7 @@ var _ = Describe("where something else stands", func() {
 		unchanged(ctx, exported...)
 	})
 
-	It("PROP-K5 with forged marks, it is never touched", func(ctx SpecContext) {
+	It("PROP-K5 with policies off, Secrets with inherited-from=acme and a forged hash are never changed or deleted", func(ctx SpecContext) {
 		f = grow(ctx, unguarded)
 		forge := func(name string) *corev1.Secret {
 			s := build.Secret(f.b, name, "forged", v1alpha1.LabelInheritedFrom, f.acme)
@@ -104,7 +107,8 @@ var _ = Describe("where something else stands", func() {
 		unchanged(ctx, alone, inTheWay)
 	})
 
-	It("PROP-K7 that is going, the copy waits without a word", func(ctx SpecContext) {
+	It("PROP-K7 a copy that a foreign finalizer holds in deletion gets no PUT when it is wanted again, and is no conflict; after it is "+
+		"gone, a new copy is created", func(ctx SpecContext) {
 		f = grow(ctx, unguarded)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s)
@@ -126,7 +130,8 @@ var _ = Describe("where something else stands", func() {
 		Expect(f.events(ctx, s, v1alpha1.ReasonConflict)).To(BeEmpty())
 	})
 
-	It("PROP-I10 that is going and never goes, the other namespaces are reported", func(ctx SpecContext) {
+	It("PROP-I10 an object with the name of a copy, whose deletion never ends, gets no POST; "+
+		"Propagated of other namespaces is reported", func(ctx SpecContext) {
 		own := build.Secret(f.a, "s", "own")
 		own.Finalizers = []string{"example.com/held"}
 		f.create(ctx, own)
@@ -147,7 +152,8 @@ var _ = Describe("where something else stands", func() {
 		f.copied(ctx, s, f.a)
 	})
 
-	It("PROP-I2 a quota, the copy waits until there is room", func(ctx SpecContext) {
+	It("PROP-I2 while quota count/secrets is used up in a, a1 and b soon have copies, and a reports Rejected with \"exceeded quota\"; "+
+		"once it is raised, a has one within retry.max", func(ctx SpecContext) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: f.a, Name: "secrets"}}
 		quota.Spec.Hard = corev1.ResourceList{"count/secrets": resource.MustParse("0")}
 		f.create(ctx, quota)
@@ -164,7 +170,8 @@ var _ = Describe("where something else stands", func() {
 		f.says(ctx, map[string]string{f.a: "InSync"})
 	})
 
-	It("PROP-K3 in thirty namespaces, ten are named", func(ctx SpecContext) {
+	It("PROP-K3 if 30 namespaces have an unrelated object of the source's name, the message on acme names ten and ends with \"and 20 "+
+		"more\"; one Event is sent", func(ctx SpecContext) {
 		const many = 30
 		for i := range many {
 			child := fmt.Sprintf("%sk%d", f.prefix, i)
@@ -177,7 +184,8 @@ var _ = Describe("where something else stands", func() {
 		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflict).Should(HaveLen(1))
 	})
 
-	It("PROP-I8 a policy of the cluster, the copy waits and the others don't", func(ctx SpecContext) {
+	It("PROP-I8 while a policy refuses ConfigMap m in b, a and a1 soon have copies, and b reports Rejected; after the policy is removed, "+
+		"the next try succeeds", func(ctx SpecContext) {
 		policy, bound := build.Policy(f.b, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("configmaps"),
 			"object.metadata.name != 'm'", "no m here")
 		f.create(ctx, policy, bound)

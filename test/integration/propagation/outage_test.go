@@ -41,7 +41,8 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		s.Namespace = f.acme
 	})
 
-	It("PROP-K6 takes no copy for an obstacle because an answer was lost", func(ctx SpecContext) {
+	It("PROP-K6 when the answers to 50 POSTs of a fan-out are lost after the write, each namespace has one object, and no conflict is "+
+		"reported", func(ctx SpecContext) {
 		below := f.tree()
 		for i := range answersLost {
 			below = append(below, fmt.Sprint(f.prefix, "n", i))
@@ -170,7 +171,8 @@ var _ = Describe("an operator that loses a right", Ordered, func() {
 	var f *family
 	BeforeAll(func(ctx SpecContext) { f = grow(ctx, start(ctx, setup{})) })
 
-	It("PROP-I1 hands out no Role that it may not, and all others", func(ctx SpecContext) {
+	It("PROP-I1 if the operator lacks a right that Role acme/r grants, a, a1 and b report Rejected with \"not currently held\"; other "+
+		"Roles are copied", func(ctx SpecContext) {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-manager"}}
 		Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
 		held := role.DeepCopy().Rules
@@ -195,7 +197,8 @@ var _ = Describe("an operator that loses a right", Ordered, func() {
 		f.copied(ctx, unheld, f.tree()...)
 	})
 
-	It("PROP-R5 deletes nothing, says so, and goes on when it is back", func(ctx SpecContext) {
+	It("PROP-R5 while the right to list Secrets is missing, at the start or later, nothing is deleted, warren_config_kind reports "+
+		"forbidden, and other kinds work; then copies are right within 30 s", func(ctx SpecContext) {
 		source := func(name string) client.Object {
 			s := build.Source(build.Secret(f.acme, name, "1"), v1alpha1.ModeUpdate)
 			f.create(ctx, s)

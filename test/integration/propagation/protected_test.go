@@ -22,7 +22,8 @@ func beRefused(text string) gomegatypes.GomegaMatcher {
 }
 
 var _ = Describe("a copy, with the policies in force", func() {
-	It("PROP-A1 is changed by nobody but the operator", func(ctx SpecContext) {
+	It("PROP-A1 user, sudoer and cluster admin get 403 when they edit, label or delete a copy (\"change the source instead\"); also for a "+
+		"new object with inherited-from (\"leave them out\")", func(ctx SpecContext) {
 		f := grow(ctx, world)
 		tenant := build.Tenant(f.prefix + "tenant").Users("alice").Sudoers("bob").Object()
 		f.create(ctx, tenant)
@@ -57,7 +58,8 @@ var _ = Describe("a copy, with the policies in force", func() {
 		f.staysAbsent(ctx, build.Secret("", "forged", ""), tenant.Name)
 	})
 
-	It("PROP-A3 has a status that others write, and through it nothing else", func(ctx SpecContext) {
+	It("PROP-A3 through /status of a ResourceQuota's copy, a cluster admin may write the status, and no label, annotation or finalizer; "+
+		"the operator writes nothing", func(ctx SpecContext) {
 		f := grow(ctx, world)
 		quota := build.Source(&corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: f.acme, Name: "q"},

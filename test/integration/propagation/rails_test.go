@@ -43,7 +43,8 @@ func ofRailsIn(namespace string) func(*http.Request) bool {
 }
 
 var _ = Describe("rails come before rights", func() {
-	It("PROP-O1 in a new namespace: a RoleBinding is copied after what holds its subjects in bounds", func(ctx SpecContext) {
+	It("PROP-O1 in a new namespace whose LimitRange from tmpl is answered slowly, acme's RoleBinding is created after the LimitRange, by "+
+		"1 write", func(ctx SpecContext) {
 		s := setup{WithoutOperator: true, Kinds: kindsWithRails()}
 		f := grow(ctx, start(ctx, s))
 		g := gate.New(f.World)
@@ -68,7 +69,8 @@ var _ = Describe("rails come before rights", func() {
 		Expect(f.events(ctx, rights, v1alpha1.ReasonRailsMissing)).To(BeEmpty())
 	})
 
-	It("PROP-O4 in a root: its users and sudoers get their rights after the copies of its template", func(ctx SpecContext) {
+	It("PROP-O4 while the POST of a template's LimitRange is held back in a new LNamespace's root, the root has neither warren:users nor "+
+		"warren:sudoers; they follow", func(ctx SpecContext) {
 		s := setup{WithoutOperator: true, Kinds: kindsWithRails()}
 		f := grow(ctx, start(ctx, s))
 		g := gate.New(f.World)
@@ -95,7 +97,8 @@ var _ = Describe("rails come before rights", func() {
 		}
 	})
 
-	It("PROP-O2 but a rail that is refused locks nobody out for ever", func(ctx SpecContext) {
+	It("PROP-O2 if a policy refuses the LimitRange, the RoleBinding is created after several tries, with RailsMissing that names "+
+		"namespace and LimitRange; a further one is created soon, without Event", func(ctx SpecContext) {
 		f := grow(ctx, world)
 		limits := build.Source(rail(f.acme, "limits"), v1alpha1.ModeUpdate)
 		rights := build.Source(binding(f.acme, "rights", "admin", "alice"), v1alpha1.ModeUpdate)
@@ -129,7 +132,8 @@ var _ = Describe("rails come before rights", func() {
 		f.copied(ctx, limits, late)
 	})
 
-	It("PROP-O3 a binding that was there stays, comes back and changes as before", func(ctx SpecContext) {
+	It("PROP-O3 while the POST of a new LimitRange is held back in a, a deleted copy of a RoleBinding is created again there; another is "+
+		"updated", func(ctx SpecContext) {
 		s := setup{WithoutOperator: true, WithoutPolicies: true, Kinds: kindsWithRails()}
 		f := grow(ctx, start(ctx, s))
 		g := gate.New(f.World)

@@ -33,7 +33,8 @@ var _ = Describe("an operator that was away", Ordered, func() {
 		return l
 	}
 
-	It("PROP-R2 catches up with the sources and the trees", func(ctx SpecContext) {
+	It("PROP-R2 after a start, copies of sources deleted or unlabelled meanwhile are deleted; a source made anew with equal content "+
+		"causes no write; a moved namespace has deletes before creates", func(ctx SpecContext) {
 		deleted, unlabelled, equal := source(ctx, f.acme, "deleted"), source(ctx, f.acme, "unlabelled"), source(ctx, f.acme, "equal")
 		moved := source(ctx, f.zeta, "moved")
 		f.create(ctx, build.Child(f.prefix+"m", f.zeta))
@@ -56,7 +57,8 @@ var _ = Describe("an operator that was away", Ordered, func() {
 		Expect(at(ctx, f, equal, f.a).UID).To(Equal(uid))
 	})
 
-	It("PROP-D8 puts right what shows in the metadata, and without the policy also what doesn't", func(ctx SpecContext) {
+	It("PROP-D8 with policies off, copies that any field manager changed, or that were deleted, while the operator was down are correct "+
+		"within 20 s after readiness; others get no write", func(ctx SpecContext) {
 		names := []string{f.prefix + "value", f.prefix + "key", f.prefix + "ours", f.prefix + "gone"}
 		for _, name := range names {
 			f.create(ctx, build.Child(name, f.acme))

@@ -23,7 +23,8 @@ var _ = Describe("a selector", func() {
 		change(ctx, f, source, func(source client.Object) { build.Annotated(source, v1alpha1.AnnotationSelect, selector) })
 	}
 
-	It("PROP-S1 follows the labels of the namespaces", func(ctx SpecContext) {
+	It("PROP-S1 a copy is created soon after its namespace gets the label that annotation select names, and is deleted soon after the "+
+		"namespace loses it", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "tier=web"))
 		f.staysAbsent(ctx, s, f.tree()...)
@@ -34,7 +35,8 @@ var _ = Describe("a selector", func() {
 		f.absent(ctx, s, f.a)
 	})
 
-	It("PROP-S2 knows the tree, and a change of it costs the difference", func(ctx SpecContext) {
+	It("PROP-S2 select understands depth labels with =, ! and >, sets of namespace names, and the empty text for all; a switch from one "+
+		"to the next writes the difference only", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "none=here"))
 		l, sum := f.ledger(ctx, "secrets"), counts{}
@@ -62,7 +64,8 @@ var _ = Describe("a selector", func() {
 		}
 	})
 
-	It("PROP-S6 has its source read only when it selects a namespace, once", func(ctx SpecContext) {
+	It("PROP-S6 a source that selects no namespace is not read; when it selects one, and "+
+		"later another, two copies follow after one read", func(ctx SpecContext) {
 		l := f.ledger(ctx, "secrets")
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		reads := func(ctx context.Context) int {
@@ -82,7 +85,8 @@ var _ = Describe("a selector", func() {
 		Expect(reads(ctx)).To(Equal(1))
 	})
 
-	It("PROP-S3 that does not parse freezes the copies", func(ctx SpecContext) {
+	It("PROP-S3 with policies off, an invalid select or mode sends one Event InvalidSource, and copies are neither changed nor deleted; "+
+		"when these sources are deleted, so are the copies", func(ctx SpecContext) {
 		f = grow(ctx, unguarded)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		t := build.Source(build.Secret(f.acme, "t", "1"), v1alpha1.ModeUpdate)
@@ -105,7 +109,8 @@ var _ = Describe("a selector", func() {
 		l.come(ctx, counts{"delete": 6})
 	})
 
-	It("PROP-S7 that does not parse is told in the namespace of the source, until it parses or the source goes", func(ctx SpecContext) {
+	It("PROP-S7 an invalid select sets Propagated=False/InvalidSource, with annotation and parser's text, in the source's namespace only; "+
+		"after it is corrected, or the source deleted, InSync returns", func(ctx SpecContext) {
 		upper := build.Source(build.Secret(f.acme, "s7", "1"), v1alpha1.ModeUpdate)
 		lower := build.Source(build.Secret(f.b, "s7-leaf", "1"), v1alpha1.ModeUpdate)
 		for _, s := range []client.Object{upper, lower} {
@@ -121,7 +126,8 @@ var _ = Describe("a selector", func() {
 		f.says(ctx, map[string]string{f.acme: "InSync: ", f.b: "InSync: "})
 	})
 
-	It("PROP-S4 lets a lower source take over where the upper one does not reach", func(ctx SpecContext) {
+	It("PROP-S4 a source in a is copied to a1, as long as the source in acme does not select a1; then acme's replaces it in place, with "+
+		"the same UID", func(ctx SpecContext) {
 		upper := build.Source(build.Secret(f.acme, "s", "upper"), v1alpha1.ModeUpdate)
 		lower := build.Source(build.Secret(f.a, "s", "lower"), v1alpha1.ModeUpdate)
 		f.create(ctx, build.Annotated(upper, v1alpha1.AnnotationSelect, "tier=web"), lower)
@@ -137,7 +143,9 @@ var _ = Describe("of two sources of one name", func() {
 	var f *family
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
 
-	It("PROP-W1 PROP-W2 the upper one wins, in place, and the lower one comes back", func(ctx SpecContext) {
+	It("PROP-W1 if acme/s and a/s are sources, a1 has acme's copy, and a/s stays; conditions are Conflict in a and DescendantConflict in "+
+		"acme, and a/s gets Event Shadowed; PROP-W2 when acme/s is created and deleted again, a1/s follows by one write each, with the same "+
+		"UID, and both namespaces report InSync", func(ctx SpecContext) {
 		lower := build.Source(build.Secret(f.a, "s", "lower"), v1alpha1.ModeUpdate)
 		upper := build.Source(build.Secret(f.acme, "s", "upper"), v1alpha1.ModeUpdate)
 		f.create(ctx, lower)
@@ -161,7 +169,8 @@ var _ = Describe("of two sources of one name", func() {
 		f.says(ctx, map[string]string{f.a: "InSync", f.acme: "InSync"})
 	})
 
-	It("PROP-W3 with what can't be changed in place, the copy is made anew", func(ctx SpecContext) {
+	It("PROP-W3 when RoleBinding acme/s, with another roleRef than a/s, is created, the copy in a1 is deleted and created; also when it "+
+		"is deleted; a1 has one binding", func(ctx SpecContext) {
 		lower := build.Source(binding(f.a, "s", "view", "eve"), v1alpha1.ModeUpdate)
 		upper := build.Source(binding(f.acme, "s", "edit", "eve"), v1alpha1.ModeUpdate)
 		f.create(ctx, lower)
@@ -184,7 +193,7 @@ var _ = Describe("of two sources of one name", func() {
 		Expect(bindings.Items).To(HaveLen(1))
 	})
 
-	It("PROP-W4 none above leaves the place to the lower one", func(ctx SpecContext) {
+	It("PROP-W4 in mode All, when acme/s is set to none, its copies are deleted, and a/s is copied to a1", func(ctx SpecContext) {
 		upper, lower := build.Role(f.acme, "s", "get"), build.Role(f.a, "s", "list")
 		f.create(ctx, upper)
 		f.copied(ctx, upper, f.tree()...)

@@ -38,7 +38,8 @@ var _ = Describe("a template", func() {
 		}).Should(BeTrue(), "the namespace controller empties %s", name)
 	}
 
-	It("PROP-T1 reaches the instance and all below it", func(ctx SpecContext) {
+	It("PROP-T1 once acme has template=tmpl, a source in tmpl is copied to acme and all namespaces below, with inherited-from=tmpl: 4 "+
+		"writes", func(ctx SpecContext) {
 		s := source(ctx, f.tmpl, "s", v1alpha1.ModeUpdate)
 		l := f.ledger(ctx, "secrets")
 		refer(ctx, f.acme, f.tmpl)
@@ -46,7 +47,8 @@ var _ = Describe("a template", func() {
 		l.come(ctx, counts{"create": 4})
 	})
 
-	It("PROP-T2 of a template comes first", func(ctx SpecContext) {
+	It("PROP-T2 a template's template comes first: its s is copied to acme and below, and the nearer template reports Conflict; its u is "+
+		"copied to the nearer template too", func(ctx SpecContext) {
 		t2 := f.prefix + "t2"
 		f.create(ctx, build.Template(t2, v1alpha1.LabelTemplate, f.tmpl))
 		refer(ctx, f.acme, t2)
@@ -60,7 +62,8 @@ var _ = Describe("a template", func() {
 		f.says(ctx, map[string]string{t2: fmt.Sprintf("Conflict: Secret %q from %q", "s", f.tmpl)})
 	})
 
-	It("PROP-T3 reaches a plain instance, and changes nothing else of it", func(ctx SpecContext) {
+	It("PROP-T3 a plain namespace with template=tmpl gets copies of its sources; the operator changes no label and no annotation of that "+
+		"Namespace", func(ctx SpecContext) {
 		s := source(ctx, f.tmpl, "s", v1alpha1.ModeUpdate)
 		before := at(ctx, f, build.Namespace(f.solo), "")
 		refer(ctx, f.solo, f.tmpl)
@@ -74,7 +77,8 @@ var _ = Describe("a template", func() {
 		}).WithTimeout(test.Quiet(soon)).Should(Succeed())
 	})
 
-	It("PROP-T4 that is no longer referenced takes its update copies along", func(ctx SpecContext) {
+	It("PROP-T4 when template is removed from acme, copies in mode update are deleted in the "+
+		"whole tree, and copies in mode create stay", func(ctx SpecContext) {
 		s, kept := source(ctx, f.tmpl, "s", v1alpha1.ModeUpdate), source(ctx, f.tmpl, "kept", v1alpha1.ModeCreate)
 		refer(ctx, f.acme, f.tmpl)
 		f.copied(ctx, s, instance()...)
@@ -84,7 +88,8 @@ var _ = Describe("a template", func() {
 		f.staysCopied(ctx, kept, instance()...)
 	})
 
-	It("PROP-T5 that replaces another waits, in each namespace, until its copies are gone", func(ctx SpecContext) {
+	It("PROP-T5 when acme's template changes to another, each namespace gets copies from the new one after all copies from the old one "+
+		"are deleted", func(ctx SpecContext) {
 		tmpl2 := f.prefix + "tmpl2"
 		f.create(ctx, build.Template(tmpl2))
 		s, x := source(ctx, f.tmpl, "s", v1alpha1.ModeUpdate), source(ctx, f.tmpl, "x", v1alpha1.ModeUpdate)
@@ -101,7 +106,8 @@ var _ = Describe("a template", func() {
 		l.removesFirst(ctx, instance()...)
 	})
 
-	It("PROP-T6 that is missing freezes what came from it, and nothing else", func(ctx SpecContext) {
+	It("PROP-T6 while acme's template is missing, copies from the former one stay, and acme's own sources are still propagated; when the "+
+		"template appears, all copies are correct", func(ctx SpecContext) {
 		old := source(ctx, f.tmpl, "old", v1alpha1.ModeUpdate)
 		refer(ctx, f.acme, f.tmpl)
 		f.copied(ctx, old, instance()...)
@@ -122,7 +128,8 @@ var _ = Describe("a template", func() {
 		f.absent(ctx, old, instance()...)
 	})
 
-	It("PROP-T7 that is deleted and made again costs no copy before it is back", func(ctx SpecContext) {
+	It("PROP-T7 when a template in use is deleted, no copy is written or deleted before it exists again with equal sources; then the "+
+		"copies equal them", func(ctx SpecContext) {
 		s := source(ctx, f.tmpl, "s", v1alpha1.ModeUpdate)
 		refer(ctx, f.acme, f.tmpl)
 		f.copied(ctx, s, instance()...)
@@ -136,7 +143,8 @@ var _ = Describe("a template", func() {
 		f.staysCopied(ctx, again, instance()...)
 	})
 
-	It("PROP-T8 in a cycle freezes what came from it until the cycle is cut", func(ctx SpecContext) {
+	It("PROP-T8 while two templates reference each other, nothing from them is written or deleted; after one reference is removed, all "+
+		"copies are correct", func(ctx SpecContext) {
 		t2 := f.prefix + "t2"
 		f.create(ctx, build.Template(t2))
 		refer(ctx, f.tmpl, t2)

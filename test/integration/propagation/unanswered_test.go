@@ -33,7 +33,8 @@ func deadWebhook(namespace string) *admissionv1.ValidatingWebhookConfiguration {
 }
 
 var _ = Describe("a copy to which the API server never answers but by 500", func() {
-	It("PROP-R9 hides nothing of other namespaces after a restart", func(ctx SpecContext) {
+	It("PROP-R9 after a restart, while writes of Secrets in b get 500, z and zeta report "+
+		"their conflict; afterwards b gets its copy", func(ctx SpecContext) {
 		f := grow(ctx, start(ctx, setup{}))
 		dead := deadWebhook(f.b)
 		f.create(ctx, dead)

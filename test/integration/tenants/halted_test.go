@@ -36,7 +36,8 @@ func (f *fixture) strand(ctx context.Context) (tenant, halted string) {
 }
 
 var _ = Describe("a halted namespace", func() {
-	It("PROP-H1 loses whom the tenant's list no longer names, and is given nobody until it has a place again", func(ctx SpecContext) {
+	It("PROP-H1 when a manager replaces alice by erin, alice is soon denied in a halted namespace, dave keeps his rights, erin has none; "+
+		"after the halt, erin has rights", func(ctx SpecContext) {
 		f := of(world, "h01")
 		tenant, halted := f.strand(ctx)
 		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"), f.own("erin"))...))
@@ -52,7 +53,8 @@ var _ = Describe("a halted namespace", func() {
 		allowed(ctx, f.as("dave"), podsIn(halted))
 	})
 
-	It("PROP-H2 loses all access with its tenant, and another tenant of that name gets nothing there", func(ctx SpecContext) {
+	It("PROP-H2 when the tenant is deleted, a halted namespace loses warren:sudoers and warren:users; a new LNamespace of that name gives "+
+		"eve no right there", func(ctx SpecContext) {
 		f := of(world, "h02")
 		tenant, halted := f.strand(ctx)
 		Expect(f.Admin().Delete(ctx, build.Tenant(tenant).Object())).To(Succeed())

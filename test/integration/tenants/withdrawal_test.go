@@ -77,7 +77,8 @@ var _ = Describe("withdrawal is never halted", func() {
 		{"Legacy", "h03", "h04", "h05", func(key string) *fixture { return of(world, key) }},
 		{"Constrained", "h06", "h07", "h08", constrainedly},
 	} {
-		It("PROP-H3 in a namespace with label protected, in mode "+mode.name, func(ctx SpecContext) {
+		It("PROP-H3 in a namespace that became protected, removed people are soon denied and in no RoleBinding; others keep rights, erin "+
+			"gets none; with the tenant, its bindings are deleted: mode "+mode.name, func(ctx SpecContext) {
 			f := mode.fixture(mode.protected)
 			tenant, _, lower := f.placeBelow(ctx)
 			protect := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null,%q:"true"}}}`, v1alpha1.LabelParent,
@@ -88,7 +89,8 @@ var _ = Describe("withdrawal is never halted", func() {
 			f.endTenant(ctx, tenant, lower)
 		})
 
-		It("PROP-H4 in namespaces of a cycle, in mode "+mode.name, func(ctx SpecContext) {
+		It("PROP-H4 in both namespaces of a cycle, removed people are soon denied and in no RoleBinding; others keep rights, erin gets none; "+
+			"with the tenant, its bindings are deleted: mode "+mode.name, func(ctx SpecContext) {
 			f := mode.fixture(mode.cycle)
 			tenant, upper, lower := f.placeBelow(ctx)
 			f.label(ctx, upper, v1alpha1.LabelParent, lower)
@@ -104,7 +106,8 @@ var _ = Describe("withdrawal is never halted", func() {
 			f.endTenant(ctx, tenant, upper, lower)
 		})
 
-		It("PROP-H5 below a parent that is missing, in mode "+mode.name, func(ctx SpecContext) {
+		It("PROP-H5 below a missing parent, and one level deeper, removed people are denied and in no RoleBinding; others keep rights, erin "+
+			"gets none; with the tenant, its bindings are deleted: mode "+mode.name, func(ctx SpecContext) {
 			f := mode.fixture(mode.stranded)
 			tenant, upper, lower := f.placeBelow(ctx)
 			f.label(ctx, upper, v1alpha1.LabelParent, f.own("missing"))

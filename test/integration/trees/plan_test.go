@@ -35,7 +35,8 @@ propagation:
 			build.Source(build.RoleBinding("org", "view", "view", build.RBACUser("v-vera")), v1alpha1.ModeUpdate))
 	})
 
-	It("PROP-M2 says before the operator's start what it writes then, and nothing afterwards", func(ctx SpecContext) {
+	It("PROP-M2 while the operator is not running, config diff has exactly the writes that the operator does after its start, and the "+
+		"conflict; afterwards it has the conflict alone", func(ctx SpecContext) {
 		config := configuration(usual)
 		before := own.planned(ctx, config)
 		Expect(before.Notes).To(BeEmpty())
@@ -61,7 +62,8 @@ propagation:
 			To(ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
 	})
 
-	It("PROP-M3 says what another configuration would take and give, by kind and tenant, and writes nothing", func(ctx SpecContext) {
+	It("PROP-M3 config diff of another file has creates and deletes, counts by kind and tenant, and a note about an unserved kind, in "+
+		"each format; nothing is written; alice is refused", func(ctx SpecContext) {
 		file := configuration("inheritance: {labels: [team, env]}\npropagation:\n  kinds: [{kind: Secret, mode: Remove}, {kind: ConfigMap, " +
 			"mode: All}, {group: example.com, kind: Nosuch}]\n")
 		own.Create(ctx, build.ConfigMap("org", "plain", "x"))
@@ -113,7 +115,8 @@ $`))
 		Eventually(own.ns("pay-ledger")).WithContext(ctx).Should(standing("payments", "1"))
 	})
 
-	It("PROP-O5 the guardrails of config/samples reach a tenant, and its sudoers can't take them off", func(ctx SpecContext) {
+	It("PROP-O5 config/samples/guardrails gives root and sub-namespace label enforce and three rails; bob with sudo cannot delete a rail "+
+		"(\"change the source instead\") or read the template", func(ctx SpecContext) {
 		root, err := devcluster.Root()
 		Expect(err).NotTo(HaveOccurred())
 		out, said, code := own.Kubectl(ctx, controlplane.Admin, "apply", "-k", filepath.Join(root, "config", "samples", "guardrails"))
