@@ -37,7 +37,8 @@ const (
 // SEC-X53: no request, however large, makes a policy of ours expensive, or ends in an error of cost, which nobody can act on.
 func TestPoliciesAreCheapForTheLargestObjects(t *testing.T) {
 	for _, p := range policies(t) {
-		t.Run("SEC-X53 "+p.Name, func(t *testing.T) {
+		t.Run("SEC-X53 the largest objects that etcd stores cost a policy at most 1,000,000 units of CEL without questions to the "+
+			"authorizer; no error of cost: "+p.Name, func(t *testing.T) {
 			evaluated := compile(t, &p)
 			for _, r := range requestsFor(&p) {
 				cost, err := evaluated.cost(t.Context(), r)
@@ -64,7 +65,8 @@ func TestObjectsAboveABoundCanBeChanged(t *testing.T) {
 		}
 		evaluated := compile(t, &p)
 		for what, s := range was {
-			t.Run("SEC-X50 "+what, func(t *testing.T) {
+			t.Run("SEC-X50 what is above a bound can be made smaller in a SubNamespace that has it, but no new "+
+				"SubNamespace may have it: "+what, func(t *testing.T) {
 				if refused := evaluated.refuses(t, newRequest(&p, v1alpha1.GroupVersion.Group, "subnamespaces", "", what, s.old, s.now)); refused {
 					t.Error("a user can't take one off")
 				}

@@ -39,7 +39,8 @@ func TestIntake(t *testing.T) {
 		"a byte more":   {"{" + strings.Repeat(" ", maxBody), errTooLarge.Error()},
 		"spaces before": {strings.Repeat(" ", 100_000) + "a: 1", errNotJSON.Error()},
 	} {
-		t.Run("SEC-W36 "+name, func(t *testing.T) {
+		t.Run("SEC-W36 a body that is no JSON object is refused before it is decoded; one of more than 3 MiB is "+
+			"refused, with what to do: "+name, func(t *testing.T) {
 			read, err := sent(i, c.body, func() {})
 			switch {
 			case c.says == "" && (err != nil || read != len(c.body)):
@@ -52,7 +53,7 @@ func TestIntake(t *testing.T) {
 }
 
 func TestIntakeOfMany(t *testing.T) {
-	t.Run("SEC-W36 all bodies together are bounded", func(t *testing.T) {
+	t.Run("SEC-W36 a body that brings all bodies together above the bound is refused", func(t *testing.T) {
 		i, most := intake{semaphore.NewWeighted(1000)}, "{"+strings.Repeat(" ", 899)
 		for range 3 { // a refused body also releases its part of the bound
 			if _, err := sent(i, most, func() {

@@ -58,14 +58,17 @@ func TestIdentity(t *testing.T) {
 		old, now  string
 		want      int
 	}{
-		"the Namespace":          {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, judged},
-		"another of its name":    {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"9"}`, `{}`, tryAgain},
-		"without a UID":          {kindNamespace, admissionv1.Update, `{"name":"victim"}`, `{"name":"victim"}`, tryAgain},
-		"one that nobody knows":  {kindNamespace, admissionv1.Update, `{"name":"other","uid":"1"}`, `{"name":"other"}`, tryAgain},
-		"neither name nor UID":   {kindNamespace, admissionv1.Update, `{}`, `{}`, tryAgain},
-		"another beside its own": {kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `{"name":"else"}`, malformed},
-		"the LNamespace":         {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"2"}`, `{}`, judged},
-		"a made-up LNamespace":   {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, tryAgain},
+		"the Namespace": {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, judged},
+		"SEC-W30 a review of a DELETE with the UID of another object is refused with 503": {
+			kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"9"}`, `{}`, tryAgain},
+		"SEC-W30 a review of an UPDATE without UID is refused with 503": {
+			kindNamespace, admissionv1.Update, `{"name":"victim"}`, `{"name":"victim"}`, tryAgain},
+		"one that nobody knows": {kindNamespace, admissionv1.Update, `{"name":"other","uid":"1"}`, `{"name":"other"}`, tryAgain},
+		"neither name nor UID":  {kindNamespace, admissionv1.Update, `{}`, `{}`, tryAgain},
+		"SEC-W30 a review whose old and new object differ in name is refused with 400": {
+			kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `{"name":"else"}`, malformed},
+		"the LNamespace":       {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"2"}`, `{}`, judged},
+		"a made-up LNamespace": {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, tryAgain},
 		"the SubNamespace": {kindSubNamespace, admissionv1.Delete, `{"namespace":"victim","name":"web","uid":"3"}`, `{}`,
 			judged},
 		"a made-up SubNamespace": {kindSubNamespace, admissionv1.Delete, `{"namespace":"victim","name":"web","uid":"x"}`, `{}`,
@@ -73,7 +76,8 @@ func TestIdentity(t *testing.T) {
 		"a new Namespace":                  {kindNamespace, admissionv1.Create, `{}`, `{"name":"victim"}`, judged},
 		"the HierarchyConfiguration":       {kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`, hierarchy + `}`, judged},
 		"a made-up HierarchyConfiguration": {kindHierarchy, admissionv1.Update, hierarchy + `}`, hierarchy + `}`, tryAgain},
-		"of another namespace than the old": {kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`,
+		"SEC-W30 a review whose old and new object differ in namespace is refused with 400": {
+			kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`,
 			`{"namespace":"x","name":"hierarchy"}`, malformed},
 		"an old object that is none":  {kindNamespace, admissionv1.Update, `"`, `{}`, malformed},
 		"a new object that is none":   {kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `"`, malformed},
@@ -93,11 +97,11 @@ func TestIdentity(t *testing.T) {
 func TestKindOfThePath(t *testing.T) {
 	s := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "victim", UID: "1"})
 	changes := map[string]func(*admission.Request){
-		"another kind":     func(r *admission.Request) { r.Kind.Kind = "X" },
-		"no kind":          func(r *admission.Request) { r.Kind.Kind = "" },
-		"another group":    func(r *admission.Request) { r.Kind.Group = "x" },
-		"another resource": func(r *admission.Request) { r.Resource.Resource = "secrets" },
-		"a subresource":    func(r *admission.Request) { r.SubResource = "status" },
+		"SEC-W30 a review of another kind than the path's is refused with 400": func(r *admission.Request) { r.Kind.Kind = "X" },
+		"SEC-W30 a review without kind is refused with 400":                    func(r *admission.Request) { r.Kind.Kind = "" },
+		"SEC-W30 a review of another group is refused with 400":                func(r *admission.Request) { r.Kind.Group = "x" },
+		"SEC-W30 a review of another resource is refused with 400":             func(r *admission.Request) { r.Resource.Resource = "secrets" },
+		"SEC-W30 a review of a subresource is refused with 400":                func(r *admission.Request) { r.SubResource = "status" },
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +137,8 @@ func TestSpecOfAReview(t *testing.T) {
 		"no spec":          {kindNamespace, `null`, judged},
 		"no JSON":          {kindLNamespace, `"`, judged},
 	} {
-		t.Run("SEC-W36 "+name, func(t *testing.T) {
+		t.Run("SEC-W36 a spec with more names, values and brackets of JSON than allowed is refused with 400, before the authorizer is "+
+			"asked: "+name, func(t *testing.T) {
 			req := review(c.kind, admissionv1.Create, `{}`, `{}`)
 			req.Object.Raw = []byte(`{"metadata":{"name":"x"},"spec":` + c.spec + `}`)
 			if err := checkReviewGenuine(s, c.kind, req); answerOf(t, err) != c.want {

@@ -76,7 +76,8 @@ func TestSubNamespaces(t *testing.T) {
 			build.SubNamespace("payments", "a"), refused(403, "a is a protected namespace")},
 		"TakenPlain": {"GitOps heals it", payments().with(build.Namespace("web")), nil, build.SubNamespace("payments", "web"),
 			allowed("namespace web exists outside of this tree")},
-		"SEC-W35 Taken": {"and nobody learns by whom", payments().with(bound("web", "shop")), nil, build.SubNamespace("payments", "web"),
+		"SEC-W35 the Warning about a name that another tenant has says the same, and not which tenant": {
+			"and nobody learns by whom", payments().with(bound("web", "shop")), nil, build.SubNamespace("payments", "web"),
 			allowed("namespace web exists outside of this tree")},
 		"SUB-K8 a SubNamespace with the name of its tree's root is accepted with a Warning: choose another name": {
 			"", payments().with(bound("web", "payments")), nil, build.SubNamespace("web", "payments"),
@@ -94,7 +95,7 @@ func TestSubNamespaces(t *testing.T) {
 			refused(403, "tenant t: depth 2 exceeds the limit of 1")},
 		"NoRoom": {"", grown(tenant(build.Tenant("t").Limits(1, -1))...).with(ending(bound("u", "t"))), nil, build.SubNamespace("t", "v"),
 			refused(403, "tenant t allows 1 sub-namespaces (1 in use, 1 terminating)")},
-		"SEC-X32 RoomAwaited": {
+		"SEC-X32 a SubNamespace that waits because its name is taken counts: a further one above the limit is refused": {
 			"who waits counts", grown(tenant(build.Tenant("t").Limits(2, -1))...).
 				with(bound("u", "t"), build.Root("taken"), build.SubNamespace("t", "u"), build.SubNamespace("t", "taken")), nil,
 			build.SubNamespace("t", "v"), refused(403, "tenant t allows 2 sub-namespaces (2 in use)"),

@@ -82,7 +82,8 @@ func TestRefusals(t *testing.T) {
 
 // A refusal is reported once, and only if it lasts.
 func TestLastingRefusalsAreToldOnce(t *testing.T) {
-	t.Run("SEC-X39", func(t *testing.T) {
+	t.Run("SEC-X39 the cage refuses a request, and 5 s or more later the same request again: one Event CageRefused; a single refusal, or "+
+		"a refused Event, causes none", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			events := record.NewFakeRecorder(10)
 			cfg := &rest.Config{}

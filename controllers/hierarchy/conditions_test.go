@@ -235,7 +235,8 @@ func TestPropagated(t *testing.T) {
 			"True InSync: no problem is reported for the sources and copies in this namespace, and no conflict for the copies below"},
 		"Worst": {"", "a", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonRejected),
 			trouble("a", "y", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "y" from "org": it is so`},
-		"SEC-W35 Template": {"its own sources alone, and not where", "t", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonConflict),
+		"SEC-W35 if a template's source cannot be copied in a tree that references it, the template's condition names the source, not the " +
+			"namespace": {"its own sources alone, and not where", "t", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonConflict),
 			trouble("b", "y", "t", v1alpha1.ReasonConflict)},
 			`False DescendantConflict: Secret "y" can't be copied into a namespace that this template reaches: an object of that name is there`},
 		"Many": {

@@ -199,7 +199,8 @@ func (h helm) compareWithKustomize(t *testing.T) {
 		base: "config/overlays/standard", components: []string{"billing-sqlite"}, beside: "config/prometheus",
 	}
 	for name, test := range tests {
-		t.Run("SEC-X40 "+name, func(t *testing.T) {
+		t.Run("SEC-X40 Helm chart and kustomize give the same objects for each overlay but loopback, each component, and components "+
+			"together: "+name, func(t *testing.T) {
 			got, stderr := h.template(t, test.values...)
 			if stderr != "" {
 				t.Fatal(stderr)

@@ -31,7 +31,7 @@ func overKeys(count int) []authority.Question {
 }
 
 func TestSameQuestionIsAskedOnce(t *testing.T) {
-	t.Run("SEC-W32 two thousand keys of one owner are one question", func(t *testing.T) {
+	t.Run("SEC-W32 2,000 keys that all need the same right cause one question to the authorizer", func(t *testing.T) {
 		a := &agreeable{}
 		yes, err := Asker{Authorizer: a}.AskAll(t.Context(), authenticationv1.UserInfo{}, overKeys(2000))
 		if err != nil || len(yes) != 2000 || !yes[0] || !yes[1999] {
@@ -44,7 +44,7 @@ func TestSameQuestionIsAskedOnce(t *testing.T) {
 }
 
 func TestManyNamespacesAreOneQuestion(t *testing.T) {
-	t.Run("SEC-W32 a name that more than fifty namespaces wait for is one question", func(t *testing.T) {
+	t.Run("SEC-W32 a name that 51 namespaces wait for causes one question", func(t *testing.T) {
 		a := &agreeable{}
 		names := make([]string, namespacesPerRequest+1)
 		for i := range names {
@@ -60,7 +60,7 @@ func TestManyNamespacesAreOneQuestion(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	t.Run("SEC-W32 what exceeds the limit is refused with 429 and reaches no API server", func(t *testing.T) {
+	t.Run("SEC-W32 what exceeds the limit is refused with 429, without a question", func(t *testing.T) {
 		a := &agreeable{}
 		ask := Asker{Authorizer: limited{a, rate.NewLimiter(0, 3)}}
 		var refused int

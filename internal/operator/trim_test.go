@@ -82,7 +82,8 @@ func TestTrimLargest(t *testing.T) {
 		"Namespace": &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: manyLabels(mebibyte / 10),
 			OwnerReferences: largest().OwnerReferences, Finalizers: []string{long}}},
 	} {
-		t.Run("SEC-X52 "+name+" takes little memory, whatever a user writes into it", func(t *testing.T) {
+		t.Run("SEC-X52 of an object with a megabyte in each part of its metadata but finalizers, and in each message, the operator "+
+			"keeps at most 32 KiB: "+name, func(t *testing.T) {
 			if _, err := trimObject(object); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +143,7 @@ func TestSchemasAreBounded(t *testing.T) {
 		if err := yaml.UnmarshalStrict(text, &crd); err != nil {
 			t.Fatal(err)
 		}
-		t.Run("SEC-X52 each field of "+crd.Spec.Names.Kind+" has a bound", func(t *testing.T) {
+		t.Run("SEC-X52 each text, list and map in spec and status of our kinds has a bound: "+crd.Spec.Names.Kind, func(t *testing.T) {
 			for _, version := range crd.Spec.Versions {
 				for _, part := range []string{"spec", "status"} {
 					schema := version.Schema.OpenAPIV3Schema.Properties[part]

@@ -36,7 +36,11 @@ var strangers = []request{
 		`{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
 }
 
-var distributionRow = row{name: "SEC-O32 with component distribution the operator's token writes copies, and takes over nothing",
+var distributionRow = row{name: "SEC-O32 with component distribution, op creates, changes, locks and deletes distributed copies in " +
+	"plain and default: all allowed; SEC-O32 op hands back an adopted object with unchanged data, also if its owner has set " +
+	"propagate=none and select: allowed; SEC-O32 op takes over a user's object, sets adopted on its own copy, changes or deletes an " +
+	"adopted object, removes adopted alone, or removes a mark: all refused; SEC-O32 op hands back other data, turns a propagated copy " +
+	"into a distributed one, or creates a distributed RoleBinding or a Secret in argocd or kube-system: all refused",
 	tries: []try{
 		allowed(op,
 			create("secret plain/news", marked("distributed-by: news", `{stringData: {key: one}}`)),
@@ -124,8 +128,10 @@ var openRow = row{name: "DIST-D80 erin may not create open-ended RDs or change t
 		remove("resourcedistribution wide")),
 }}
 
-var overwriteRow = row{name: "SEC-O33 with component distribution-overwrite it takes over a Secret or ConfigMap, and never deletes what " +
-	"it took", tries: []try{
+var overwriteRow = row{name: "SEC-O33 with component distribution-overwrite, op takes over a Secret or ConfigMap and sets adopted, " +
+	"changes its data, and hands it back unchanged: all allowed; SEC-O33 op takes over without adopted, or a source, a propagated copy " +
+	"or an object with a controller, or deletes what it took over: all refused; SEC-O33 op removes adopted alone, sets it on a copy that " +
+	"it created, or changes the data as it hands an object back: all refused", tries: []try{
 	allowed(op,
 		put("secret plain/theirs", adopting),
 		put("secret plain/theirs", `{stringData: {key: two}}`),
@@ -147,7 +153,7 @@ var overwriteRow = row{name: "SEC-O33 with component distribution-overwrite it t
 }}
 
 var _ = Describe("the cage of a component", func() {
-	It("SEC-O32 SEC-O33 opens no further than it must; DIST-D79 DIST-D80", func(ctx SpecContext) {
+	It("SEC-O32 SEC-O33 DIST-D79 DIST-D80", func(ctx SpecContext) {
 		f := &fixture{}
 		var err error
 		f.World, err = devcluster.Start(ctx, devcluster.Options{

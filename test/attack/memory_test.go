@@ -22,7 +22,9 @@ func labelled(n int) string { return `{metadata: {labels: {` + many(n, "l%d: x")
 
 // What users may put into the objects that the operator holds in memory, and into those that its policies judge.
 var memoryRows = []row{
-	{name: "SEC-X50 a user fills the metadata of our objects", tries: []try{
+	{name: "SEC-X50 alice and mia set 65 labels, bob sets 33 finalizers, 17 owners or one of more than 1,024 characters: 422, with " +
+		"field, size and bound; 64 labels: allowed; SEC-X50 on a SubNamespace that has 70 labels, bob changes the spec, removes a label, " +
+		"and deletes it: allowed; adds a label: 422", tries: []try{
 		invalid(alice, "metadata.labels has 65 labels", create("subnamespace payments/heavy", labelled(65))),
 		invalid(mia, "metadata.labels has 65 labels", merge("lnamespace payments", labelled(65))),
 		invalid(bob, "metadata.finalizers has 33 items",
@@ -39,7 +41,8 @@ var memoryRows = []row{
 			refuser: "metadata.labels has 70 labels", code: http.StatusUnprocessableEntity},
 		allowed(bob, remove("subnamespace payments/laden")),
 	}},
-	{name: "SEC-X51 a sudoer fills the status of a SubNamespace", tries: []try{
+	{name: "SEC-X51 bob writes to the status of a SubNamespace 17 conditions: 422, `at most 16 items`; a message of 4,097 characters: " +
+		"422, `at most 4096 characters`", tries: []try{
 		{by: bob, requests: []request{
 			merge("subnamespace payments/pay-web", `{status: {conditions: [`+many(17, aCondition("c%d", "x"))+`]}}`, "status"),
 		}, refuser: "must have at most 16 items", code: http.StatusUnprocessableEntity},
@@ -47,7 +50,8 @@ var memoryRows = []row{
 			merge("subnamespace payments/pay-web", `{status: {conditions: [`+aCondition("Ready", strings.Repeat("x", 4097))+`]}}`, "status"),
 		}, refuser: "at most 4096 characters", code: http.StatusUnprocessableEntity},
 	}},
-	{name: "SEC-X54 a user makes a policy expensive by a binding with very many subjects", tries: []try{
+	{name: "SEC-X54 alice binds 1,001 users: refused, `subjects has 1001 items`; 1,000 users: allowed; 1,000 groups whose names end in " +
+		"-sudoers: refused, `is what sudoers become`", tries: []try{
 		refused(alice, "subjects has 1001 items", create("rolebinding pay-web/crowd", binding("view", many(1001, user("u%d"))))),
 		allowed(alice, create("rolebinding pay-web/many", binding("view", many(1000, user("u%d"))))),
 		refused(alice, "subjects: Group 0-sudoers is what sudoers become",

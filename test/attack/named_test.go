@@ -62,7 +62,9 @@ var _ = Describe("a name that a ResourceDistribution names", Ordered, func() {
 		f.appears(ctx, "rolebinding payments/warren:users")
 	})
 
-	It("SEC-C40 gives the Secret to nobody who takes it later", func(ctx SpecContext) {
+	It("SEC-C40 a namespace, or root of a tree, that a ResourceDistribution names is deleted, and others make it again: "+
+		"NamespaceReplaced, and the new one has no copy; SEC-C40 erin, who may write the status of ResourceDistributions, removes "+
+		"status.named: refused", func(ctx SpecContext) {
 		f.given(ctx, admin, create("resourcedistribution mon", holding("mon", `{includedNamespaces: [{name: mon}]}`)),
 			create("resourcedistribution tree", holding("tree", `{trees: [tree]}`)))
 		f.given(ctx, erin, create("resourcedistribution erins", holding("erins", `{includedNamespaces: [{name: erins}]}`)))
@@ -84,7 +86,8 @@ var _ = Describe("a name that a ResourceDistribution names", Ordered, func() {
 		}})
 	})
 
-	It("SEC-C42 gives the Secret to nobody who takes it as soon as it is written", func(ctx SpecContext) {
+	It("SEC-C42 if alice makes a namespace or root as soon as a ResourceDistribution names it, the distribution reports "+
+		"NamespaceReplaced, and no copy is there", func(ctx SpecContext) {
 		f.given(ctx, admin, create("resourcedistribution ghosts", holding("ghosts", `{includedNamespaces: [{name: ghost}]}`)),
 			create("resourcedistribution woods", holding("woods", `{trees: [wood]}`)))
 		f.given(ctx, alice, create("subnamespace payments/ghost", ``), create("subnamespace payments/wood", ``))
@@ -95,7 +98,8 @@ var _ = Describe("a name that a ResourceDistribution names", Ordered, func() {
 		}
 	})
 
-	It("SEC-C41 excludes a tree with what its tenant makes in it later", func(ctx SpecContext) {
+	It("SEC-C41 a ResourceDistribution to all namespaces with excludedTrees [payments] puts no copy into payments, or into a "+
+		"sub-namespace that alice makes there later", func(ctx SpecContext) {
 		f.given(ctx, admin, create("resourcedistribution kept", holding("kept", `{excludedTrees: [payments]}`)))
 		f.appears(ctx, "secret default/kept")
 		f.given(ctx, alice, create("subnamespace payments/later", ``))

@@ -37,7 +37,9 @@ func forging(by actor, namespace string) []try {
 }
 
 var namespaceRows = []row{
-	{name: "SEC-N1 a sudoer labels their namespace", tries: []try{
+	{name: "SEC-N1 bob labels pay-web by `kubectl label`, by apply, also server-side with --force-conflicts, and by replace: refused, " +
+		"`belongs to a tenant`, each answer names the key; SEC-N1 his JSON " +
+		"patch that removes all labels of pay-web is refused, too", tries: []try{
 		refused(bob, "belongs to a tenant: only the operator and cluster administrators may change its labels and annotations; refused: x",
 			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", "x=y"),
 			kubectl("namespace pay-web", labelledByHand, "apply", "--server-side", "--force-conflicts", "-f", "-")),
@@ -46,13 +48,15 @@ var namespaceRows = []row{
 		refused(bob, "refused: x, ", kubectl("namespace pay-web", labelledByHand, "replace", "-f", "-")),
 		refused(bob, "$D/parent", jsonPatch("namespace pay-web", `[{op: remove, path: /metadata/labels}]`)),
 	}},
-	{name: "SEC-N2 a sudoer makes their namespace privileged", tries: []try{
+	{name: "SEC-N2 bob sets enforce=privileged on pay-web: refused, the answer names the key; he creates a privileged pod there: " +
+		"refused, it violates PodSecurity", tries: []try{
 		refused(bob, "refused: pod-security.kubernetes.io/enforce", merge("namespace pay-web", privileged)),
 		{bob, []request{create("pod pay-web/breakout",
 			`{spec: {containers: [{name: c, image: c, securityContext: {privileged: true}}]}}`)}, podSecurity, "baseline", 403},
 	}},
-	{name: "SEC-N3 a sudoer moves their namespace, and takes it out of the forest; SUB-M6 a sudoer cannot change label parent of their " +
-		"namespace, by kubectl label, by a patch, or through its status", tries: []try{
+	{name: "SEC-N3 bob sets parent=victim on pay-web, also by /status, removes parent or bound there, or removes type from payments: all " +
+		"refused, each answer names the key; SUB-M6 a sudoer cannot change label parent of their namespace, by kubectl label, by a patch, " +
+		"or through its status", tries: []try{
 		refused(bob, "refused: $D/parent",
 			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", spelled("$D/parent=victim"), "--overwrite"),
 			merge("namespace pay-web", ours("$D/parent", "victim")), merge("namespace pay-web", ours("$D/parent", "null"))),
@@ -60,65 +64,74 @@ var namespaceRows = []row{
 		refused(bob, "refused: $D/type", merge("namespace payments", ours("$D/type", "null"))),
 		refused(bob, "refused: $D/bound", merge("namespace pay-web", ours("$D/bound", "null"))),
 	}},
-	{name: "SEC-N4 a sudoer annotates their namespace", tries: []try{
+	{name: "SEC-N4 bob annotates pay-web with Kubernetes' node-selector: refused, the answer names the key", tries: []try{
 		refused(bob, "refused: scheduler.alpha.kubernetes.io/node-selector",
 			merge("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"))),
 	}},
-	{name: "SEC-N5 a sudoer goes by status and finalize", tries: []try{
+	{name: "SEC-N5 bob writes an annotation, a condition or a finalizer of pay-web by PATCH of namespaces/status or PUT of " +
+		"namespaces/finalize: refused, `not yours to write`", tries: []try{
 		refused(bob, "not yours to write",
 			merge("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"), "status"),
 			put("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"), "finalize"),
 			merge("namespace pay-web", `{status: {conditions: [{type: Odd, status: "True"}]}}`, "status"),
 			put("namespace pay-web", `{spec: {finalizers: [kubernetes, example.com/hold]}}`, "finalize")),
 	}},
-	{name: "SEC-N6 a sudoer deletes their namespaces", tries: []try{
+	{name: "SEC-N6 bob deletes namespace pay-web, or payments with --cascade=orphan: refused, `delete its SubNamespace or LNamespace " +
+		"instead`", tries: []try{
 		refused(bob, "delete its SubNamespace or LNamespace instead",
 			kubectl("namespace pay-web", "", "delete", "namespace", "pay-web", "--wait=false"),
 			kubectl("namespace payments", "", "delete", "namespace", "payments", "--wait=false", "--cascade=orphan")),
 	}},
-	{name: "SEC-N7 a sudoer gives their namespace an owner or a finalizer", tries: []try{
+	{name: "SEC-N7 bob gives pay-web an owner that does not exist, or a finalizer: refused, `owners and finalizers`; 60 s later the " +
+		"namespace is unchanged", tries: []try{
 		refused(bob, "owners and finalizers",
 			merge("namespace pay-web", `{metadata: {ownerReferences: [`+dangling+`]}}`),
 			merge("namespace pay-web", `{metadata: {finalizers: [example.com/hold]}}`)),
 	}, then: func(ctx context.Context, f *fixture) { f.stays(ctx, "namespace pay-web") }},
-	{name: "SEC-N8 a sudoer changes nothing", tries: []try{
+	{name: "SEC-N8 bob sets a label of pay-web to the value that it has, and sends an empty patch: both allowed", tries: []try{
 		allowed(bob,
 			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", "--overwrite", "pod-security.kubernetes.io/enforce=baseline"),
 			merge("namespace pay-web", `{}`)),
 	}},
-	{name: "SEC-N9 a ServiceAccount takes off the level of pod security", tries: []try{
+	{name: "SEC-N9 a ServiceAccount of pay-web, whose Role there allows it to patch namespaces, removes enforce from pay-web: refused " +
+		"(in another project this was a CVE)", tries: []try{
 		refused(deployer, "refused: pod-security.kubernetes.io/enforce",
 			merge("namespace pay-web", ours("pod-security.kubernetes.io/enforce", "null"))),
 	}},
-	{name: "SEC-N10 the owner of a plain namespace forges keys", tries: forging(carol, "plain")},
-	{name: "SEC-N11 the owner of a plain namespace joins a tree by status and finalize", tries: []try{
+	{name: "SEC-N10 carol sets label type, parent, template or a tree label, annotation ancestry or adopt on plain: all refused, each " +
+		"answer names the key", tries: forging(carol, "plain")},
+	{name: "SEC-N11 carol sets parent=victim on plain by /status and by /finalize: both refused, the answers name the key", tries: []try{
 		refused(carol, "$D/parent",
 			merge("namespace plain", forged["$D/parent"], "status"), put("namespace plain", forged["$D/parent"], "finalize")),
 	}},
-	{name: "SEC-N12 who may create namespaces makes one in a tree; SUB-T13 a user who may only create namespaces creates a plain one, but " +
-		"none with a parent; a sudoer cannot label payments with bound=true", tries: []try{
+	{name: "SEC-N12 erin creates a Namespace with parent=victim: refused; without our keys: allowed; SUB-T13 a user who may only create " +
+		"namespaces creates a plain one, but none with a parent; a sudoer cannot label payments with bound=true", tries: []try{
 		refused(erin, "$D/parent", create("namespace intruder", ours("$D/parent", "victim"))),
 		allowed(erin, create("namespace erins", ``)),
 		refused(bob, "refused: $D/bound", merge("namespace payments", ours("$D/bound", `"true"`))),
 	}},
-	{name: "SEC-N13 rights to one namespace, or to patch alone, are no cluster admin's", tries: []try{
+	{name: "SEC-N13 a user who may update and patch pay-web by a ClusterRole with resourceNames labels it: refused; SEC-N13 a user with " +
+		"patch on all namespaces, but not update, labels pay-web: refused; a plain namespace: allowed", tries: []try{
 		refused(named, "refused: x", merge("namespace pay-web", ours("x", `"y"`)), put("namespace pay-web", ours("x", `"y"`))),
 		refused(patcher, "refused: x", merge("namespace pay-web", ours("x", `"y"`))),
 		allowed(patcher, merge("namespace meadow", ours("x", `"y"`))),
 	}},
-	{name: "SEC-N14 who may update namespaces cluster-wide labels them, and doesn't delete them", tries: []try{
+	{name: "SEC-N14 a user with update on all namespaces, but not delete, labels a namespace of a tenant: allowed; deletes it: refused " +
+		"by RBAC", tries: []try{
 		allowed(updater, merge("namespace pay-labelled", ours("x", `"y"`))),
 		denied(updater, remove("namespace pay-labelled")),
 	}},
-	{name: "SEC-N15 who may patch namespaces reaches for protected ones", tries: []try{
+	{name: "SEC-N15 a user with patch alone on all namespaces removes label protected from argocd, or sets type=root and an owner on " +
+		"kube-system: both refused", tries: []try{
 		refused(patcher, "$D/protected", merge("namespace argocd", ours("$D/protected", "null"))),
 		refused(patcher, "", merge("namespace kube-system", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+dangling+`]}}`)),
 	}},
-	{name: "SEC-N16 even a cluster admin can't give a namespace a wrong shape; SUB-T1 a Namespace with type not-a-root (must be root or " +
-		"template) or an empty parent (can't be empty) is refused; SUB-T2 a Namespace whose parent or template is itself is refused: would " +
-		"make a cycle; SUB-T3 by create and by update, parent is refused beside template (can't reference a template), and beside a type " +
-		"(can't be a root or a template); SUB-T12 type root on kube-system, or parent kube-system on another Namespace, is refused: " +
-		"kube-system is a protected namespace", tries: []try{
+	{name: "SEC-N16 cl gives plain type=not-a-root, an empty parent, or itself as parent, or gives a root or inst a parent: 422, with " +
+		"the message of namespace-shape; SEC-N16 cl sets type on kube-system, parent=kube-system on plain, or a parent on argocd: 403, `is " +
+		"a protected namespace`; SUB-T1 a Namespace with type not-a-root (must be root or template) or an empty parent (can't be empty) is " +
+		"refused; SUB-T2 a Namespace whose parent or template is itself is refused: would make a cycle; SUB-T3 by create and by update, " +
+		"parent is refused beside template (can't reference a template), and beside a type (can't be a root or a template); SUB-T12 type " +
+		"root on kube-system, or parent kube-system on another Namespace, is refused: kube-system is a protected namespace", tries: []try{
 		invalid(clara, "label $D/type must be root or template",
 			merge("namespace plain", ours("$D/type", "not-a-root")), create("namespace misshapen", ours("$D/type", "not-a-root"))),
 		invalid(clara, "labels $D/parent and template can't be empty",
@@ -136,13 +149,15 @@ var namespaceRows = []row{
 			merge("namespace kube-system", ours("$D/type", "root")), merge("namespace plain", ours("$D/parent", "kube-system"))),
 		refused(clara, "argocd is a protected namespace", merge("namespace argocd", ours("$D/parent", "victim"))),
 	}},
-	{name: "SEC-N17 nobody sets derived keys, but a cluster admin takes them off and restores a backup", tries: []try{
+	{name: "SEC-N17 cl sets a tree label on pay-web: refused, `nobody sets them`; removes one from a sub-namespace, or creates a " +
+		"Namespace with parent and tree labels: allowed", tries: []try{
 		refused(clara, "nobody sets them", merge("namespace pay-web", ours("victim.tree.$D/depth", `"2"`))),
 		allowed(clara,
 			merge("namespace pay-treeless", ours("payments.tree.$D/depth", "null")),
 			create("namespace restored", `{metadata: {labels: {$D/parent: payments, payments.tree.$D/depth: "1", restored.tree.$D/depth: "0"}}}`)),
 	}},
-	{name: "SEC-N18 the namespace controller finalizes, and nothing else", tries: []try{
+	{name: "SEC-N18 the namespace controller's token finalizes a sub-namespace with a changed label: refused; a terminating one with " +
+		"empty spec.finalizers: allowed", tries: []try{
 		refused(namespaceController, "refused: x", put("namespace pay-web", ours("x", `"y"`), "finalize")),
 	}, then: func(ctx context.Context, f *fixture) {
 		f.given(ctx, admin, create("configmap pay-held/held", `{metadata: {finalizers: [example.com/hold]}}`), remove("namespace pay-held"))
@@ -152,7 +167,9 @@ var namespaceRows = []row{
 		f.given(ctx, namespaceController, put("namespace pay-held", `{spec: {finalizers: []}}`, "finalize"))
 		f.gone(ctx, "namespace pay-held")
 	}},
-	{name: "SEC-N30 whom a binding in an instance of a template helps can't lower its level of pod security", tries: []try{
+	{name: "SEC-N30 ivan, cluster-admin in levelled, sets enforce=privileged, also by /status, removes enforce, or sets an older " +
+		"enforce-version: refused, `references a template`; SEC-N30 ivan may change any other label, an annotation and a finalizer of " +
+		"levelled; SEC-N30 op removes template from levelled without setting released: refused, `stays guarded`", tries: []try{
 		refused(ivan, "references a template",
 			merge("namespace levelled", privileged),
 			merge("namespace levelled", ours(enforces, "null")),
@@ -164,7 +181,8 @@ var namespaceRows = []row{
 		refused(op, "stays guarded", merge("namespace levelled", ours("$D/template", "null"))),
 		refused(carol, "$D/template", merge("namespace levelled", ours("$D/template", "null"))),
 	}},
-	{name: "SEC-N31 who may proxy to Services of a tree reaches neither the API server's own host nor other tenants", tries: []try{
+	{name: "SEC-N31 bob creates an EndpointSlice with 127.0.0.1 or 169.254.169.254: 422 by the API server; SEC-N31 alice creates any " +
+		"EndpointSlice, or alice or bob uses the proxy of a Service of victim: refused by RBAC", tries: []try{
 		{bob, []request{create("endpointslice pay-web/probe", endpointAt("127.0.0.1"))}, "loopback", "", 422},
 		{bob, []request{create("endpointslice pay-web/probe", endpointAt("169.254.169.254"))}, "link-local", "", 422},
 		denied(alice, create("endpointslice pay-web/probe", endpointAt("192.0.2.1"))),

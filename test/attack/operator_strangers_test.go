@@ -10,7 +10,10 @@ const (
 )
 
 var strangersRows = []row{
-	{name: "SEC-O30 it takes a user's object for a distributed copy, to change or delete it, and plants one", tries: []try{
+	{name: "SEC-O30 without component distribution, op adds distributed-by to a user's Secret or ConfigMap, also with adopted or " +
+		"source-hash: refused, `needs component distribution`; SEC-O30 op creates such a Secret in default, plain or pay-web, or a " +
+		"RoleBinding in pay-web: refused; SEC-O30 op changes an object that has distributed-by, removes that label, hands the object back, " +
+		"or deletes it: refused", tries: []try{
 		refused(op, noComponent,
 			put("secret plain/theirs", ours("$D/distributed-by", "news")),
 			put("configmap plain/theirs", ours("$D/distributed-by", "news")),
@@ -26,7 +29,8 @@ var strangersRows = []row{
 			put("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}}`),
 			remove("configmap plain/given")),
 	}},
-	{name: "SEC-O31 it plants copies where there is no tree", tries: []try{
+	{name: "SEC-O31 op creates an object with inherited-from or access in default, plain or left, or edits a marked ConfigMap in left: " +
+		"refused; deletes that one: allowed", tries: []try{
 		refused(op, "only in managed namespaces",
 			create("secret default/planted", marked("inherited-from: payments", `{}`)),
 			create("configmap plain/planted", marked("inherited-from: payments", `{}`)),
@@ -34,7 +38,11 @@ var strangersRows = []row{
 			put("configmap left/copied", `{data: {key: two}}`)),
 		allowed(op, remove("configmap left/copied")),
 	}},
-	{name: "SEC-O34 it lets go a tenant's namespace, for its sudoer to make it privileged", tries: []try{
+	{name: "SEC-O34 op removes parent or type without setting released, sets released on pay-web, which stays in its tree, or removes it " +
+		"from a released namespace: refused, `stays guarded`; SEC-O34 op releases pay-released by one write: allowed; there, bob sets " +
+		"enforce=privileged, a finalizer, or removes released: refused; so is his privileged pod in a released namespace; SEC-O34 after a " +
+		"mark by cl, op returns pay-released to the tree, and releases it again; cl removes released; bob deletes a released namespace: all " +
+		"allowed", tries: []try{
 		refused(op, "stays guarded",
 			merge("namespace pay-released", `{metadata: {labels: {$D/parent: null, $D/bound: null}}}`),
 			merge("namespace payments", ours("$D/type", "null")),
@@ -52,7 +60,8 @@ var strangersRows = []row{
 		allowed(clara, merge("namespace pay-released", ours("$D/released", "null"))),
 		allowed(bob, remove("namespace pay-let-go")),
 	}},
-	{name: "SEC-O35 it lowers the level of pod security that a cluster admin set", tries: []try{
+	{name: "SEC-O35 op removes or lowers enforce, or enforce-version, also where `inherited` of a namespace in no tree lists the key: " +
+		"refused, `never lowers or takes off`; SEC-O35 op sets a later enforce-version: allowed", tries: []try{
 		refused(op, neverLower,
 			merge("namespace pay-web", ours("pod-security.kubernetes.io/enforce", "null")),
 			merge("namespace restricted", ours("pod-security.kubernetes.io/enforce", "baseline")),
@@ -64,7 +73,7 @@ var strangersRows = []row{
 			merge("namespace restricted", ours("pod-security.kubernetes.io/enforce-version", "v1.30")),
 			merge("namespace restricted", ours("pod-security.kubernetes.io/enforce-version", "latest"))),
 	}},
-	{name: "SEC-O36 it brings a privileged namespace into a tree", tries: []try{
+	{name: "SEC-O36 op sets parent or type on a privileged namespace of no tree: refused, unless cl has set adopt", tries: []try{
 		refused(op, "a privileged namespace",
 			merge("namespace monitors", ours("$D/parent", "payments")),
 			merge("namespace monitors", ours("$D/type", "root"))),
@@ -72,7 +81,11 @@ var strangersRows = []row{
 		allowed(op,
 			merge("namespace monitors-too", `{metadata: {labels: {$D/type: root}, annotations: {$D/adopt: null, $D/lnamespace-uid: u}}}`)),
 	}},
-	{name: "SEC-O37 it takes a stranger's namespace for one that it may delete, or write in", tries: []try{
+	{name: "SEC-O37 op sets bound, released, lnamespace-uid, template, a tree label, ancestry or cascading on plain; on a marked " +
+		"namespace, bound with parent nowhere or after it: all refused; SEC-O37 op sets bound on a root, or template or lnamespace-uid on a " +
+		"root that no LNamespace made: refused; SEC-O37 op sets parent=nowhere alone on the marked namespace, then parent=payments: both " +
+		"allowed; then deletes it: refused; SEC-O37 op makes a bound child and deletes it, and sets template on an LNamespace's root: " +
+		"allowed", tries: []try{
 		allowed(clara, merge("namespace placed", notes("$D/adopt", "u"))),
 		refused(op, "only when it creates a namespace",
 			merge("namespace placed", `{metadata: {labels: {$D/parent: nowhere, $D/bound: "true"}}}`),

@@ -50,7 +50,8 @@ const (
 )
 
 var cageRows = []row{
-	{name: "SEC-O1 the operator's token writes cluster-wide rights", tries: []try{
+	{name: "SEC-O1 op binds cluster-admin, creates ClusterRole evil or warren:other:x, replaces view or warren-manager or its binding, " +
+		"or deletes cluster-admin: refused, `may not write`; patches: refused by RBAC", tries: []try{
 		refused(op, "may not write",
 			create("clusterrolebinding evil", binding("cluster-admin", user("mallory"))),
 			create("clusterrole evil", clusterAll),
@@ -61,7 +62,9 @@ var cageRows = []row{
 			remove("clusterrole cluster-admin")),
 		denied(op, merge("clusterrole view", clusterAll), merge("clusterrole warren-manager", clusterAll)),
 	}},
-	{name: "SEC-O2 it lets a user become another", tries: []try{
+	{name: "SEC-O2 warren:self:zoe that allows to impersonate admin, two users, users without name or `*`, every resource named zoe, a " +
+		"group or a ServiceAccount: refused, `may let USER impersonate itself`; SEC-O2 so is one with every verb or a further verb on user " +
+		"zoe, or with nonResourceURLs, and warren:self:system:admin", tries: []try{
 		refused(op, itself,
 			create("clusterrole warren:self:zoe", impersonating("users", "admin")),
 			create("clusterrole warren:self:zoe", rule(`apiGroups: [""], resources: [users], resourceNames: [zoe, admin], verbs: [impersonate]`)),
@@ -75,14 +78,16 @@ var cageRows = []row{
 			create("clusterrole warren:self:zoe", rule(`nonResourceURLs: ["*"], verbs: [get]`)),
 			create("clusterrole warren:self:system:admin", impersonating("users", "system:admin"))),
 	}},
-	{name: "SEC-O3 it binds the right to become a user to another", tries: []try{
+	{name: "SEC-O3 op binds warren:self:zoe to bob, to zoe and bob, or has the binding of that name refer to " +
+		"cluster-admin: all refused", tries: []try{
 		refused(op, "has USER as its one subject",
 			create("clusterrolebinding warren:self:zoe", binding("warren:self:zoe", user("bob"))),
 			create("clusterrolebinding warren:self:zoe", binding("warren:self:zoe", user("zoe"), user("bob")))),
 		refused(op, "binds the ClusterRole of its own name",
 			create("clusterrolebinding warren:self:zoe", binding("cluster-admin", user("zoe")))),
 	}},
-	{name: "SEC-O4 it lets sudoers become more than sudoers", tries: []try{
+	{name: "SEC-O4 warren:sudo:shop that allows to impersonate system:masters, payments-sudoers, user admin or userextras/scopes, or " +
+		"impersonate-on for `*` or nonResourceURLs: refused, `may let sudoers become`", tries: []try{
 		refused(op, sudoersMay,
 			create("clusterrole warren:sudo:shop", impersonating("groups", "system:masters")),
 			create("clusterrole warren:sudo:shop", impersonating("groups", "payments-sudoers")),
@@ -91,7 +96,8 @@ var cageRows = []row{
 			create("clusterrole warren:sudo:shop", rule(`apiGroups: ["*"], resources: ["*"], verbs: ["impersonate-on:user-info:get"]`)),
 			create("clusterrole warren:sudo:shop", rule(`nonResourceURLs: ["*"], verbs: ["impersonate-on:user-info:get"]`))),
 	}},
-	{name: "SEC-O5 it lets managers edit more than their tenant", tries: []try{
+	{name: "SEC-O5 warren:edit:shop with a rule for LNamespace payments, verb delete, label aggregate-to-edit or an aggregationRule: all " +
+		"refused", tries: []try{
 		refused(op, editMay,
 			create("clusterrole warren:edit:shop", rule(`apiGroups: [$D], resources: [lnamespaces], resourceNames: [payments], verbs: [get]`)),
 			create("clusterrole warren:edit:shop", rule(`apiGroups: [$D], resources: [lnamespaces], resourceNames: [shop], verbs: [get, delete]`))),
@@ -102,7 +108,8 @@ var cageRows = []row{
 			`{aggregationRule: {clusterRoleSelectors: [{matchLabels: {x: "y"}}]}, rules: [{apiGroups: [$D], resources: [lnamespaces], `+
 				`resourceNames: [shop], verbs: [get]}]}`)),
 	}},
-	{name: "SEC-O6 it binds those who are nobody's tenant", tries: []try{
+	{name: "SEC-O6 op binds in warren:edit:shop Group system:authenticated, Group payments-sudoers or a ServiceAccount of kube-system: " +
+		"all refused", tries: []try{
 		refused(op, noSubject,
 			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", group("system:authenticated"))),
 			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", group("payments-sudoers"))),
@@ -111,11 +118,14 @@ var cageRows = []row{
 				binding("warren:edit:shop", `{kind: ServiceAccount, namespace: kube-system, name: default}`))),
 	}},
 	soleRow,
-	{name: "SEC-O7 it writes the access objects of any tenant and user, in every form", tries: slices.Concat(
+	{name: "SEC-O7 op writes access objects and sole pairs, for each mode of sudo and for both together; for users such as `..` or of " +
+		"256 characters: all allowed", tries: slices.Concat(
 		accessObjects("legacy", `[`+legacySelf+`]`, legacySudo),
 		accessObjects("constrained", `[`+constrainedSelf+`]`, constrainedSudo),
 		accessObjects("both", `[`+legacySelf+`, `+constrainedSelf+`]`, legacySudo+`, `+constrainedSudo))},
-	{name: "SEC-O8 it writes Roles and RoleBindings in tenants' namespaces only, with its mark", tries: []try{
+	{name: "SEC-O8 op creates a marked Role or RoleBinding in kube-system, argocd, plain or warren-system, or an unmarked one in " +
+		"payments: refused; marked ones in payments: allowed; SEC-O8 in left, which has left its tree, op deletes a marked RoleBinding: " +
+		"allowed; deletes an unmarked one, edits or creates a marked one: all refused", tries: []try{
 		refused(op, "", concat(
 			rolesIn("kube-system", "mine"), rolesIn("argocd", "mine"), rolesIn("plain", "mine"), rolesIn("warren-system", "mine"))...),
 		refused(op, "whatever the operator writes carries its mark",
@@ -130,27 +140,31 @@ var cageRows = []row{
 		refused(op, "only what it wrote", remove("rolebinding left/unmarked")),
 		allowed(op, remove("rolebinding left/marked")),
 	}},
-	{name: "SEC-O9 it writes Secrets of others, and tokens", tries: []try{
+	{name: "SEC-O9 op creates a Secret in kube-system, or one of type service-account-token in payments: both refused", tries: []try{
 		refused(op, "the operator may not write in namespace kube-system",
 			create("secret kube-system/mine", marked("inherited-from: payments", `{}`))),
 		refused(op, "may not write service account or bootstrap tokens", create("secret payments/token",
 			`{metadata: {labels: {$D/inherited-from: payments}, annotations: {kubernetes.io/service-account.name: default}}, type: `+
 				`kubernetes.io/service-account-token}`)),
 	}},
-	{name: "SEC-O10 it reaches for what is a user's, and drops its mark", tries: []try{
+	{name: "SEC-O10 op edits alice's ConfigMap, labels it inherited-from, or deletes it: refused, `only what it wrote`; removes the mark " +
+		"from a copy: refused, `carries its mark`", tries: []try{
 		refused(op, "only what it wrote",
 			put("configmap pay-web/own", `{data: {key: two}}`),
 			put("configmap pay-web/own", ours("$D/inherited-from", "payments")),
 			remove("configmap pay-web/own")),
 		refused(op, "carries its mark", put("secret pay-web/s", ours("$D/inherited-from", "null"))),
 	}},
-	{name: "SEC-O11 it adopts an object as it is, and hands one back", tries: []try{
+	{name: "SEC-O11 without component distribution, op adds distributed-by to alice's ConfigMap, with its data or others, or hands an " +
+		"adopted object back: all refused", tries: []try{
 		refused(op, noComponent,
 			put("configmap pay-web/adoptable", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: two}}`),
 			put("configmap pay-web/adoptable", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}}`),
 			put("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}}`)),
 	}},
-	{name: "SEC-O12 it labels namespaces that aren't its own", tries: []try{
+	{name: "SEC-O12 op labels kube-system, warren-system, argocd or plain, removes protected from argocd, sets adopt on pay-web, or " +
+		"`inherited` on plain: all refused; SEC-O12 on a namespace that has left its tree, op removes tree labels, `inherited` and the keys " +
+		"that it lists: allowed; removes, changes or lists any other: refused", tries: []try{
 		refused(op, "is a protected namespace",
 			merge("namespace kube-system", ours("x", `"y"`)), merge("namespace warren-system", ours("x", `"y"`)),
 			merge("namespace argocd", ours("x", `"y"`)), merge("namespace argocd", ours("$D/protected", "null"))),
@@ -163,14 +177,17 @@ var cageRows = []row{
 		allowed(op, merge("namespace cleaned", `{metadata: {labels: {payments.tree.$D/depth: null, cleaned.tree.$D/depth: null, team: null},
 			annotations: {$D/inherited: null, memo: null}}}`)),
 	}},
-	{name: "SEC-O13 it makes a namespace privileged", tries: []try{
+	{name: "SEC-O13 op sets enforce=privileged on pay-web or a new child: refused; enforce=restricted: allowed; then removes enforce: " +
+		"refused", tries: []try{
 		refused(op, "may not make a namespace privileged",
 			merge("namespace pay-web", privileged),
 			create("namespace pay-privileged", `{metadata: {labels: {$D/parent: payments, pod-security.kubernetes.io/enforce: privileged}}}`)),
 		allowed(op, merge("namespace pay-hardened", ours("pod-security.kubernetes.io/enforce", "restricted"))),
 		refused(op, neverLower, merge("namespace pay-hardened", ours("pod-security.kubernetes.io/enforce", "null"))),
 	}},
-	{name: "SEC-O14 it makes namespaces that no tenant has", tries: []try{
+	{name: "SEC-O14 op creates a Namespace with an owner, a template, evil without our keys, or root kube-evil: refused; root shop and " +
+		"its child: allowed; SEC-O14 op gives a root an owner or a finalizer, or sets a parent on a marked namespace that has an owner: all " +
+		"refused", tries: []try{
 		refused(op, "may not give a Namespace an owner or a finalizer",
 			create("namespace begotten", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+unheardOf+`]}}`)),
 		// With component strict-placement, its policy may refuse first, because the namespace has no mark. Only the common part is expected.
@@ -182,12 +199,14 @@ var cageRows = []row{
 		refused(op, "may not give a Namespace an owner or a finalizer", merge("namespace free", `{metadata: {ownerReferences: [`+unheardOf+`]}}`),
 			merge("namespace free", foreignFinalizer)),
 	}},
-	{name: "SEC-O15 it deletes namespaces that it didn't make", tries: []try{
+	{name: "SEC-O15 op deletes plain, or a root that cl labelled by hand: refused; a bound sub-namespace, or the root of an LNamespace: " +
+		"allowed", tries: []try{
 		refused(op, "the operator may write only managed namespaces", remove("namespace plain")),
 		refused(op, "may delete bound sub-namespaces and the roots of LNamespaces only", remove("namespace handmade")),
 		allowed(op, remove("namespace pay-deleted"), remove("namespace doomed")),
 	}},
-	{name: "SEC-O16 it does what it has no right to", tries: []try{
+	{name: "SEC-O16 op impersonates admin, requests a ServiceAccount's token, creates a pod, finalizes pay-web, or deletes a policy " +
+		"binding or a CRD: all refused by RBAC; SEC-O16 where RBAC allows op to finalize a namespace, the cage refuses it", tries: []try{
 		denied(actor{op.user, rest.ImpersonationConfig{UserName: "admin", Groups: []string{"system:masters"}}}, list("secret kube-system/*")),
 		denied(op,
 			kubectl("serviceaccount kube-system/namespace-controller", "", "create", "token", "-n", "kube-system", "namespace-controller"),
@@ -197,7 +216,8 @@ var cageRows = []row{
 			remove("customresourcedefinition lnamespaces.$D")),
 		refused(op, "may not write the status or the finalizers of a Namespace", put("namespace inst", `{spec: {finalizers: []}}`, "finalize")),
 	}},
-	{name: "SEC-O17 it changes what its users ask for", tries: []try{
+	{name: "SEC-O17 op changes the spec of an LNamespace, creates one, or creates an HC with a parent: refused; SEC-O17 op creates an HC " +
+		"without spec in a managed namespace, and adds a finalizer of our domain to an LNamespace: allowed", tries: []try{
 		refused(op, "may not change a user's spec", merge("lnamespace payments", `{spec: {sudoers: [{kind: User, name: mallory}]}}`)),
 		denied(op, create("lnamespace mine", `{spec: {sudoers: [{kind: User, name: mallory}]}}`)),
 		refused(op, "may create only HierarchyConfigurations and SubNamespaces with an empty spec",
@@ -206,7 +226,10 @@ var cageRows = []row{
 			create("hierarchyconfiguration free/hierarchy", ``),
 			jsonPatch("lnamespace doomed", `[{op: add, path: /metadata/finalizers/-, value: $D/test}]`)),
 	}},
-	{name: "SEC-O44 it plants where there is no tree, and has others delete for it", tries: []try{
+	{name: "SEC-O44 op creates a SubNamespace in default or plain, an HC in plain, or a SubNamespace in pay-web with a foreign finalizer " +
+		"or an owner: refused, `only in managed namespaces`; SEC-O44 op gives an LNamespace an owner, another creator or a foreign " +
+		"finalizer, or a SubNamespace an owner: refused, `neither the owners`; SEC-O44 op creates an HC and a SubNamespace in managed " +
+		"namespaces: allowed", tries: []try{
 		refused(op, "only in managed namespaces, without owners and without finalizers of others",
 			create("subnamespace default/planted", ``),
 			create("subnamespace plain/planted", ``),
@@ -221,7 +244,9 @@ var cageRows = []row{
 			merge("subnamespace payments/pay-web", disowned)),
 		allowed(op, create("hierarchyconfiguration handmade/hierarchy", ``), create("subnamespace pay-web/required", ``)),
 	}},
-	{name: "SEC-O45 it writes Events of others", tries: []try{
+	{name: "SEC-O45 op creates an Event as source kubelet, or changes Events of others: refused, `only its own Events`; SEC-O45 op " +
+		"creates an Event about a Pod in kube-system or argocd, a RoleBinding in argocd, or a Node: refused, `only about its own kinds`; " +
+		"SEC-O45 op creates Events about an LNamespace, an object in pay-web, a Secret in plain or default, and itself: allowed", tries: []try{
 		refused(op, "only its own Events",
 			create("event pay-web/forged", eventOf("kubelet", `{apiVersion: v1, kind: Pod, namespace: pay-web, name: web}`)),
 			merge("event pay-web/theirs", `{message: nothing happened}`),
@@ -243,7 +268,10 @@ var cageRows = []row{
 			create("event warren-system/about-itself",
 				eventOf("warren", `{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-controller-manager}`))),
 	}},
-	{name: "SEC-O46 a thief of the billing exporter's token writes more than its condition", tries: []try{
+	{name: "SEC-O46 the billing exporter's token writes metadata of an LNamespace: refused, `the status of LNamespaces alone`; any field " +
+		"of its status, or another condition: refused, `condition BillingExported alone`; SEC-O46 it creates Events as another source or in " +
+		"kube-system, or changes Events of others: refused, `only its own Events`; SEC-O46 it writes condition BillingExported, and Events " +
+		"about an LNamespace and itself: allowed", tries: []try{
 		refused(exporter, "may write condition BillingExported alone", statusWrites()...),
 		refused(exporter, "may write the status of LNamespaces alone", merge("lnamespace owned", notes("example.com/x", "one"))),
 		refused(exporter, "only its own Events",
@@ -257,12 +285,13 @@ var cageRows = []row{
 			create("event warren-system/billing", eventOf("warren-billing-exporter",
 				`{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-billing-exporter}`))),
 	}},
-	{name: "SEC-O19 it places a namespace that no cluster admin has marked", tries: []try{
+	{name: "SEC-O19 with component strict-placement, op sets parent, type or template on plain, which has no mark: all refused", tries: []try{
 		refused(op, "may join a tree only after a cluster administrator has ",
 			merge("namespace plain", ours("$D/parent", "victim")), merge("namespace plain", ours("$D/type", "root"))),
 		refused(op, "", merge("namespace plain", ours("$D/template", "tmpl"))), // by two policies, of which either may answer
 	}},
-	{name: "SEC-O18 it turns its webhooks against the cluster", tries: []try{
+	{name: "SEC-O18 op changes rules, url, failurePolicy or reinvocationPolicy of its webhooks, adds one, or removes all: refused; " +
+		"changes caBundle: allowed", tries: []try{
 		turning("validatingwebhookconfiguration warren"), turning("mutatingwebhookconfiguration warren"),
 		refused(op, "may change only the caBundle", jsonPatch("mutatingwebhookconfiguration warren",
 			`[{op: replace, path: /webhooks/0/reinvocationPolicy, value: IfNeeded}]`)),
@@ -325,7 +354,8 @@ func concat(requests ...[]request) []request { return slices.Concat(requests...)
 // operatorRows are all rows of the cage, and a last one that checks which rights mallory has after them.
 func operatorRows() []row {
 	return append(slices.Clone(cageRows), row{
-		name: "SEC-O20 after all of this, nobody is cluster-admin",
+		name: "SEC-O20 after all of these requests of op, `kubectl auth can-i '*' '*' -A` answers no for mallory, whom they would help, and " +
+			"for op",
 		then: func(ctx context.Context, f *fixture) {
 			GinkgoHelper()
 			f.sendRefused(ctx)

@@ -6,7 +6,10 @@ import "net/http"
 // look like the operator's own.
 
 var withdrawalRows = []row{
-	{name: "SEC-O39 the operator's token takes access away in a protected namespace, and does nothing else there", tries: []try{
+	{name: "SEC-O39 in walled, op adds or replaces a subject of a copy, or changes its mark, another label, an annotation, an owner or a " +
+		"finalizer: refused, `may not write in namespace`; SEC-O39 so is a change or deletion of a RoleBinding without both marks or of a " +
+		"marked ConfigMap, and each new object; the API server refuses another roleRef; SEC-O39 op removes some or all subjects of a copy, " +
+		"or deletes it: allowed", tries: []try{
 		refused(op, "the operator may not write in namespace walled",
 			put("rolebinding walled/kept", `{subjects: [`+user("alice")+`, `+user("dave")+`, `+user("mallory")+`]}`),
 			put("rolebinding walled/kept", `{subjects: [`+user("mallory")+`]}`),
@@ -37,7 +40,8 @@ var withdrawalRows = []row{
 			remove("rolebinding walled/shrunk"),
 			remove("rolebinding walled/withdrawn")),
 	}},
-	{name: "SEC-O40 it takes a user's object that bears the annotation source-hash for its own", tries: []try{
+	{name: "SEC-O40 op labels a user's ConfigMap that has source-hash but no mark with inherited-from, or deletes it, in a tree or " +
+		"outside: refused, `only what it wrote`", tries: []try{
 		refused(op, "only what it wrote",
 			put("configmap pay-web/exported", ours("$D/inherited-from", "payments")),
 			remove("configmap pay-web/exported"),

@@ -45,7 +45,8 @@ var obstacles = []request{
 var _ = Describe("a Secret's value", func() {
 	f := running
 
-	It("SEC-X10 is told to nobody", func(ctx SpecContext) {
+	It("SEC-X10 a Secret's value that is planted in objects of every kind is in no log, Event, metric, "+
+		"condition or admission answer", func(ctx SpecContext) {
 		f.given(ctx, bob, obstacles...)
 		f.given(ctx, bob, plants...)
 		copies := []string{"secret", "configmap", "service", "serviceaccount", "limitrange", "resourcequota", "role",

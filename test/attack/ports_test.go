@@ -49,7 +49,8 @@ var _ = Describe("the operator's ports", Ordered, func() {
 		Eventually(ctx, f.may).WithArguments(clara, "update", "", "namespaces", "").Should(BeTrue())
 	})
 
-	It("SEC-X5 show metrics to those who may read them", func(ctx SpecContext) {
+	It("SEC-X5 /metrics answers 401 without a token, 403 to a token without the right, 200 with it, and refuses plain HTTP; start with "+
+		"--metrics-secure=false and :8443 fails", func(ctx SpecContext) {
 		plain := f.Operator.MetricsURL
 		secure := strings.Replace(plain, "http://", "https://", 1)
 		token := func(user string) string { return f.Config(user).BearerToken }
@@ -84,7 +85,8 @@ var _ = Describe("the operator's ports", Ordered, func() {
 		Consistently(ctx, f.state).WithTimeout(test.Quiet(soon)).Should(Equal(before))
 	})
 
-	It("SEC-P1 let a cluster admin do what they like with a tenant's namespace, but that a bound one goes with its SubNamespace",
+	It("SEC-P1 while the webhook is up, cl labels pay-web; its deletion is refused: `delete the SubNamespace pay-web in namespace "+
+		"payments instead`, which cl may do",
 		func(ctx SpecContext) {
 			f.attempt(ctx, allowed(clara, merge("namespace pay-web", ours("x", `"y"`))))
 			err := remove("namespace pay-web").send(ctx, f.caller(clara))

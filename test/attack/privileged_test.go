@@ -85,7 +85,8 @@ func anyRequest(draw *rand.Rand) request {
 }
 
 var _ = Describe("the token and pod security", func() {
-	It("SEC-O38 no sequence of its requests ends in a privileged pod", func(ctx SpecContext) {
+	It("SEC-O38 with cluster default baseline of pod security, op sends 400 random requests on namespaces, their keys and bindings; no "+
+		"user whom one helped gets a privileged pod", func(ctx SpecContext) {
 		f := &fixture{}
 		admission := filepath.Join(GinkgoT().TempDir(), "admission.yaml")
 		Expect(os.WriteFile(admission, []byte(baseline), 0o600)).To(Succeed())

@@ -24,7 +24,8 @@ func tenantApplied(content string, flags ...string) request {
 }
 
 var reviewRows = []row{
-	{name: "SEC-N32 an owner takes our keys by unusual ways, and keys that look like ours", tries: []try{
+	{name: "SEC-N32 carol sets our keys on plain by a JSON patch of all labels, by server-side apply as field manager warren, or under " +
+		"x. or my before our domain: refused; SEC-N32 she sets a key of a domain that only begins like ours: allowed", tries: []try{
 		refused(carol, "may change these keys of a Namespace",
 			jsonPatch("namespace plain", `[{op: replace, path: /metadata/labels, value: {kubernetes.io/metadata.name: plain, $D/type: root}}]`),
 			jsonPatch("namespace plain", `[{op: add, path: /metadata/labels/$D~1parent, value: victim}]`),
@@ -33,7 +34,9 @@ var reviewRows = []row{
 			merge("namespace plain", notes("my$D/adopt", "eve"))),
 		allowed(carol, merge("namespace pasture", notes("$D.example.com/adopt", "eve"))),
 	}},
-	{name: "SEC-N33 somebody becomes more than they are", tries: []try{
+	{name: "SEC-N33 bob acts as himself with group system:masters, alone or beside payments-sudoers, with victim-sudoers, or as a " +
+		"ServiceAccount of kube-system: RBAC refuses all; SEC-N33 alice acts as a ServiceAccount of payments with group payments-sudoers, " +
+		"or mia as bob with it: RBAC refuses both", tries: []try{
 		denied(becoming(bob, "bob", "system:masters"), list("secret pasture/*")),
 		denied(becoming(bob, "bob", "payments-sudoers", "system:masters"), list("secret pasture/*")),
 		denied(becoming(bob, "bob", "victim-sudoers"), list("secret pasture/*")),
@@ -42,7 +45,8 @@ var reviewRows = []row{
 		denied(becoming(mia, "bob", "payments-sudoers"), list("secret pasture/*")),
 		allowed(bob, list("secret pay-web/*")),
 	}},
-	{name: "SEC-N34 a user of one tree writes into another", tries: []try{
+	{name: "SEC-N34 alice creates an HC in victim or a plain namespace, a SubNamespace in victim, or an LNamespace: refused by RBAC; a " +
+		"SubNamespace in pay-web: allowed", tries: []try{
 		denied(alice,
 			create("hierarchyconfiguration victim/hierarchy", `{spec: {parent: payments}}`),
 			create("hierarchyconfiguration pasture/hierarchy", `{spec: {parent: payments}}`),
@@ -50,14 +54,17 @@ var reviewRows = []row{
 			create("lnamespace another", ``)),
 		allowed(alice, create("subnamespace pay-web/pay-waits", ``)),
 	}},
-	{name: "SEC-N35 a sudoer changes the labels that say who pays", tries: []try{
+	{name: "SEC-N35 bob changes or removes a label of billing.namespaceLabels on pay-web, or changes it on payments: refused, the answer " +
+		"names the key; by /status: refused, `not yours to write`", tries: []try{
 		refused(bob, "refused: finance.example.com/cost-center",
 			merge("namespace pay-web", ours("finance.example.com/cost-center", `"0"`)),
 			merge("namespace pay-web", ours("finance.example.com/cost-center", "null")),
 			kubectl("namespace payments", "", "label", "namespace", "payments", "--overwrite", "finance.example.com/cost-center=0")),
 		refused(bob, "not yours to write", merge("namespace pay-web", ours("finance.example.com/cost-center", `"0"`), "status")),
 	}},
-	{name: "SEC-N36 somebody lies in wait for a tenant's sudoers by binding what they will become", tries: []try{
+	{name: "SEC-N36 carol, bob in pay-web, or a user who may write ClusterRoleBindings binds a group or user that sudoers become: " +
+		"refused, `is what sudoers become`; so is op; SEC-N36 carol adds a second such group to a binding: refused; labels a binding that " +
+		"has one, adds a user, or binds other names: allowed; cl may bind such a group", tries: []try{
 		refused(carol, "subjects: Group future-sudoers is what sudoers become",
 			create("rolebinding plain/waiting", binding("view", user("carol"), group("future-sudoers"))),
 			create("rolebinding plain/waiting-*", binding("view", group("future-sudoers"))),
@@ -75,7 +82,8 @@ var reviewRows = []row{
 			create("rolebinding plain/people", binding("view", group("sudoers"), user("x-sudoers")))),
 		allowed(clara, create("clusterrolebinding waiting", binding("view", group("future-sudoers")))),
 	}},
-	{name: "SEC-C33 the garbage collector and finalizers as tools against copies and access", tries: []try{
+	{name: "SEC-C33 alice sets an owner that does not exist or a finalizer on warren:users, a copy of warren:sudoers or a copied Secret: " +
+		"refused; on a ConfigMap of her own: allowed", tries: []try{
 		refused(alice, "",
 			merge("rolebinding payments/warren:users", owned), merge("rolebinding payments/warren:users", held),
 			merge("rolebinding pay-web/warren:sudoers", owned), merge("rolebinding pay-web/warren:sudoers", held),
@@ -88,7 +96,8 @@ var reviewRows = []row{
 			merge("configmap pay-web/mine", owned),
 			merge("configmap pay-web/mine", `{metadata: {finalizers: null}}`)),
 	}},
-	{name: "SEC-L8 a manager reaches for limits and finalizers by patches of other types", tries: []try{
+	{name: "SEC-L8 mia changes or removes limits, adds or removes finalizers, by JSON patch or server-side apply as field manager " +
+		"warren: refused; the status, or deletes: refused by RBAC", tries: []try{
 		refused(mia, "spec.limits may be set only",
 			jsonPatch("lnamespace payments", `[{op: remove, path: /spec/limits}]`),
 			jsonPatch("lnamespace payments", `[{op: replace, path: /spec/limits/depth, value: 9}]`),
@@ -109,12 +118,13 @@ var reviewRows = []row{
 			jsonPatch("lnamespace payments", `[{op: test, path: /metadata/name, value: payments}]`),
 			tenantApplied(`metadata: {name: payments, finalizers: [$D/lnamespace]}, spec: {limits: {subNamespaces: 50, depth: 4}}`)),
 	}},
-	{name: "SEC-O42 the operator's token holds its webhook configurations fast", tries: []try{
+	{name: "SEC-O42 op adds a finalizer to its webhook configurations: refused, `may change only the caBundle`", tries: []try{
 		refused(op, "may change only the caBundle",
 			merge("validatingwebhookconfiguration warren", held),
 			merge("mutatingwebhookconfiguration warren", held)),
 	}},
-	{name: "SEC-O43 the operator's token hides a second right in a rule of sudo", tries: []try{
+	{name: "SEC-O43 op adds a second name, API group or resource to the rule of the group in warren:sudo:x, or a rule for " +
+		"`userextras/*`: refused, `may let sudoers become`", tries: []try{
 		refused(op, sudoersMay,
 			create("clusterrole warren:sudo:x",
 				rule(`apiGroups: [""], resources: [groups], resourceNames: [x-sudoers, "system:masters"], verbs: [impersonate]`)),

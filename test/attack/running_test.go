@@ -42,7 +42,8 @@ func forgedPod(app string) string {
 var _ = Describe("with the operator running", func() {
 	f := running
 
-	It("SEC-P3 a namespace full of copies goes, whoever deletes it", func(ctx SpecContext) {
+	It("SEC-P3 while the operator runs, a namespace with access objects and copies, some of mode create, that op or cl deletes is gone "+
+		"within 20 s", func(ctx SpecContext) {
 		f.given(ctx, clara, create("namespace pay-placed", ours("$D/parent", "payments")))
 		for _, copied := range []string{"secret pay-placed/s", "configmap pay-placed/seed", "rolebinding pay-placed/warren:users"} {
 			f.appears(ctx, copied)
@@ -53,7 +54,8 @@ var _ = Describe("with the operator running", func() {
 		f.gone(ctx, "namespace pay-ended")
 	})
 
-	It("SEC-P4 the controllers of Kubernetes furnish a managed namespace, and count under a copied quota", func(ctx SpecContext) {
+	It("SEC-P4 a new managed namespace gets ServiceAccount default and ConfigMap kube-root-ca.crt; status.used of a copied ResourceQuota "+
+		"counts the 100 ConfigMaps that are created, and all others", func(ctx SpecContext) {
 		for _, target := range []string{"serviceaccount pay-quota/default", "configmap pay-quota/kube-root-ca.crt"} {
 			f.appears(ctx, target)
 		}
@@ -70,7 +72,8 @@ var _ = Describe("with the operator running", func() {
 		}).Should(Succeed())
 	})
 
-	It("SEC-C12 what controllers make from a tenant's templates with our labels comes and goes", func(ctx SpecContext) {
+	It("SEC-C12 what a Deployment, CronJob and StatefulSet generate from templates with our label is created and deleted; the operator "+
+		"writes none of it, and pay-jobs can be deleted", func(ctx SpecContext) {
 		mark, err := f.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		f.given(ctx, alice, forgedTemplates...)
@@ -130,7 +133,7 @@ var _ = Describe("with the operator running", func() {
 		f.withheld(ctx, "configmap filled-web/three")
 	})
 
-	It("SEC-X38 a name with a control character makes no report impossible", func(ctx SpecContext) {
+	It("SEC-X38 `kubectl warren access` prints valid JSON and YAML if a subject has a control character in its name", func(ctx SpecContext) {
 		f.given(ctx, alice, create("rolebinding pay-roles/odd", binding("view", user("odd\u009bname"))))
 		for _, format := range []string{"yaml", "json"} {
 			Eventually(ctx, func(ctx context.Context) (string, error) {
@@ -143,7 +146,8 @@ var _ = Describe("with the operator running", func() {
 		}
 	})
 
-	It("SEC-L6 a SubNamespace doesn't make its namespace privileged", func(ctx SpecContext) {
+	It("SEC-L6 with webhooks off, the operator does not set enforce=privileged of spec.labels of a SubNamespace; condition "+
+		"MetadataSynced names the key", func(ctx SpecContext) {
 		const level = "pod-security.kubernetes.io/enforce"
 		f.given(ctx, alice, create("subnamespace payments/pay-privileged", `{spec: {labels: {`+level+`: privileged}}}`))
 		Eventually(ctx, func(g Gomega, ctx context.Context) {
@@ -159,7 +163,8 @@ var _ = Describe("with the operator running", func() {
 		Expect(namespace.Labels).NotTo(HaveKey(level))
 	})
 
-	It("SEC-W4 mutating admission that strips our labels leaves no orphan", func(ctx SpecContext) {
+	It("SEC-W4 a MutatingAdmissionPolicy removes our labels from ConfigMaps: the cage refuses the copy, which no namespace gets, and "+
+		"Propagated is Rejected; without its binding, the copy is written", func(ctx SpecContext) {
 		strip := stripping("stripped")
 		err := f.Admin().Create(ctx, strip)
 		if meta.IsNoMatchError(err) {

@@ -7,7 +7,9 @@ import (
 
 // soleRow tries to forge the pair of a tenant that has only one person.
 var soleRow = row{
-	name: "SEC-O47 the pair of a tenant of one person gives more, or to others", tries: []try{
+	name: "SEC-O47 warren:sole:shop:zoe that allows to impersonate another user or group, or any user, or a verb on another LNamespace, " +
+		"on all, or delete: refused; SEC-O47 its binding with subject bob, zoe and bob, zoe and a Group, or Group zoe, or with another " +
+		"role: refused; SEC-O47 the names warren:sole:shop:system:admin, warren:sole:zoe and warren:sole:shop: are refused", tries: []try{
 		refused(op, "may let USER become the group",
 			create("clusterrole warren:sole:shop:zoe", impersonating("users", "bob")),
 			create("clusterrole warren:sole:shop:zoe", impersonating("users", "shop")),

@@ -178,7 +178,8 @@ func TestLimitsThatAreNotShown(t *testing.T) {
 
 // Tenants may create Events, but neither the number nor the length of Events decides how much is shown.
 func TestManyLongEvents(t *testing.T) {
-	t.Run("SEC-X41", func(t *testing.T) {
+	t.Run("SEC-X41 of 250 Events of 1 MiB, the newest 100 are shown, at most 1 KiB of each text; the number that "+
+		"is left out is known", func(t *testing.T) {
 		var events []describe.Event
 		for i := range 250 {
 			made := &corev1.Event{Type: "Normal", Reason: strconv.Itoa(i), Message: strings.Repeat("'", 1<<20)}

@@ -9,7 +9,8 @@ import (
 
 // A user who may write RoleBindings can't make another user's page too large to be shown.
 func TestManySubjectsAndBindings(t *testing.T) {
-	t.Run("SEC-X41", func(t *testing.T) {
+	t.Run("SEC-X41 the page of a namespace shows at most 1,000 subjects and 20 bindings of each, and how many are "+
+		"left out", func(t *testing.T) {
 		access := &rights.Access{Subjects: make([]rights.Entry, maxSubjects+7)}
 		access.Subjects[3].Via = make([]rights.Via, 500)
 		leftOut := strings.Join(boundAccess(access), "; ")

@@ -8,7 +8,9 @@ import (
 )
 
 var _ = Describe("An answer", func() {
-	It("SEC-W33 SEC-W34 names strangers' namespaces and numbers only to who may see them", func(ctx SpecContext) {
+	It("SEC-W33 a refused SubNamespace whose name a namespace waits for is answered without that namespace, but with it to a user who "+
+		"may see it; SEC-W34 alice sets spec.parent to a namespace of a full tenant, or a missing one: 403, needs update in it, without "+
+		"limits or existence; admin gets 422 with the limit", func(ctx SpecContext) {
 		const payments, shop, till, solo, orphan = "w33-payments", "w33-shop", "w33-till", "w33-solo", "w33-orphan"
 		shared.tenant(ctx, build.Tenant(payments).Users("w33-alice").Managers("mia"))
 		shared.tenant(ctx, build.Tenant(shop).Users("w33-dave").Managers("mia").Limits(1, 3))

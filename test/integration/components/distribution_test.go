@@ -39,7 +39,9 @@ func distributing(components ...string) devcluster.Manifests {
 }
 
 var _ = Describe("components distribution and hierarchy-authority", func() {
-	It("SEC-H3 ask of every writer the right to write everywhere, whatever the targets", func(ctx SpecContext) {
+	It("SEC-H3 carol, whose ResourceDistribution has plain as its only target: refused, `may not create secrets cluster-wide, as this "+
+		"ResourceDistribution requires`; a cluster admin may; SEC-H3 without component hierarchy-authority, the policies allow it, and the "+
+		"webhook decides", func(ctx SpecContext) {
 		world.Create(ctx, build.Namespace("h3-plain"), build.RoleBinding("h3-plain", "carol", "cluster-admin", build.RBACUser("carol")),
 			build.ClusterRole("h3-writer", build.Rule(v1alpha1.Domain, "resourcedistributions", "create")),
 			build.ClusterRoleBinding("h3-writer", "h3-writer", build.RBACUser("carol")))

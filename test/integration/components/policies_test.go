@@ -17,7 +17,8 @@ import (
 )
 
 var _ = Describe("component strict-placement, which is part of standard", func() {
-	It("SEC-O19 lets the operator place a namespace only after a cluster admin's mark", func(ctx SpecContext) {
+	It("SEC-O19 op sets parent, type, or type with template on a namespace without a mark, or with adopt=true: refused; after cl set "+
+		"adopt to a UID: allowed; SEC-O19 op sets template alone: refused even with a mark, `only managed namespaces`", func(ctx SpecContext) {
 		operator := world.As(controlplane.Operator)
 		world.Create(ctx, build.Root("o19-root"))
 		const says = "may join a tree only after a cluster administrator has "
@@ -113,7 +114,8 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 		}
 	})
 
-	DescribeTable("SEC-H1 asks who may, and an admin may", func(ctx SpecContext, user, namespace, parent, question string) {
+	DescribeTable("SEC-H1 alice or bob sets the parent of pay-web to victim, or carol that of plain to victim, a missing name or none: "+
+		"refused, with the missing right; admin may", func(ctx SpecContext, user, namespace, parent, question string) {
 		eventuallyRefused(ctx, fmt.Sprintf(`user %q may not move namespace %q: needs update on %s`, user, namespace, question),
 			func() error { return configure(ctx, user, namespace, parent, client.DryRunAll) })
 		Expect(configure(ctx, controlplane.Admin, namespace, parent, client.DryRunAll)).To(Succeed())
@@ -130,7 +132,9 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 			`hierarchyconfigurations in namespace "payments" (root of the current tree)`),
 	)
 
-	It("SEC-H2 nobody carries a namespace out of a tenant, or makes themselves cluster-admin by placing one", func(ctx SpecContext) {
+	It("SEC-H2 alice moves pay-web to a root of her own: refused, `needs update on LNamespace \"payments\"`; legacy, where she is only "+
+		"admin: refused, `needs every right in namespace \"legacy\"`; SEC-H2 bob, who may update LNamespace payments, moves pay-web there; "+
+		"alice moves pay-db up to payments; carol places plain below her own root: all allowed", func(ctx SpecContext) {
 		for _, namespace := range []string{"pay-web", "pay-db"} {
 			eventuallyRefused(ctx,
 				`user "alice" may not move namespace "`+namespace+`": needs update on LNamespace "payments" (it may leave that tenant)`,

@@ -201,7 +201,9 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["protected-namespaces"].Status).To(Equal("ok"))
 	})
 
-	It("SEC-X37 sees where the operator lacks rights on what it copies", func(ctx SpecContext) {
+	It("SEC-X37 without the role in the whole cluster, check sight of `kubectl warren doctor` names verbs, resource and `the whole "+
+		"cluster`, and ClusterRole warren-kinds as the next step; SEC-X37 for a kind of scope Namespaces, it names only the namespace "+
+		"without the role; once all rights are restored, it is ok", func(ctx SpecContext) {
 		tree := build.Root("sight-root")
 		create(ctx, tree, build.Child("sight-child", "sight-root"))
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.KindsRole}}

@@ -16,7 +16,8 @@ import (
 )
 
 var _ = Describe("an operator with somebody else's kubeconfig", func() {
-	It("SEC-X8 doesn't start, unless it is told to, or nothing names the operator", func(ctx SpecContext) {
+	It("SEC-X8 the operator with admin's kubeconfig ends with status 1 and `running as \"admin\", but the policies name`, unless it has "+
+		"--allow-other-identity or no policy copy exists", func(ctx SpecContext) {
 		o := start(ctx, devcluster.Options{WithoutOperator: true})
 		manager, err := devcluster.BuildManager(ctx)
 		Expect(err).NotTo(HaveOccurred())

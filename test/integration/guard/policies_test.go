@@ -48,7 +48,8 @@ var _ = Describe("an operator", Ordered, func() {
 		o.Create(ctx, b)
 	}
 
-	It("SEC-X7 tells of a policy that is not in force, and goes on", func(ctx SpecContext) {
+	It("SEC-X7 if the binding of policy managed-namespace is deleted or set to Audit: `warren_policy_gap` 1, an Event, and the policy's "+
+		"name in readyz; restored: `warren_policy_gap` 0", func(ctx SpecContext) {
 		const name = "managed-namespace"
 		whole := binding(ctx, "warren-"+name)
 		Eventually(o.gap(name)).WithContext(ctx).Should(BeZero())

@@ -45,7 +45,8 @@ var _ = Describe("overlay hardened", Ordered, func() {
 		Eventually(ctx, bound).WithArguments(f.acme, f.a, f.a1, f.b, f.zeta, f.z, f.tmpl).Should(HaveLen(7), explain(w))
 	})
 
-	It("SEC-X9 has the operator see Secrets in the forest alone, and propagate there", func(ctx SpecContext) {
+	It("SEC-X9 op lists Secrets in plain, kube-system or the whole cluster: 403; in a namespace of the forest: allowed, and propagation "+
+		"works", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.acme, "x9", "1"), v1alpha1.ModeUpdate)
 		m := build.Source(build.ConfigMap(f.acme, "x9", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s, m)
@@ -66,7 +67,8 @@ var _ = Describe("overlay hardened", Ordered, func() {
 		}
 	})
 
-	It("SEC-X34 gives the operator its right where a namespace joins, and takes it where one leaves, after the last copy",
+	It("SEC-X34 a namespace that joins a tree, moves and returns has copies; once it leaves the forest, its last copy, then op's "+
+		"RoleBinding are deleted; op gets 403",
 		func(ctx SpecContext) {
 			s := build.Source(build.Secret(f.acme, "x34", "1"), v1alpha1.ModeUpdate)
 			below := f.prefix + "x34"
@@ -83,7 +85,9 @@ var _ = Describe("overlay hardened", Ordered, func() {
 			f.staysCopied(ctx, s, f.tree()...)
 		})
 
-	It("SEC-X35 leaves that right to nobody else, and puts it right", func(ctx SpecContext) {
+	It("SEC-X35 the owner of a plain namespace creates RoleBinding warren:operator, with or without its labels: 403; a sudoer or cluster "+
+		"admin deletes a real one: 403; SEC-X35 a real one that is deleted while the bindings of policy copy do not exist is restored, and "+
+		"copies are still written", func(ctx SpecContext) {
 		f.create(ctx, build.RoleBinding(f.acme, "x35", "cluster-admin", build.RBACUser("bob")), build.RoleBinding(f.solo, "x35", "cluster-admin",
 			build.RBACUser("bob")))
 		Eventually(ctx, func(ctx context.Context) error { return f.As("bob").List(ctx, secrets(), client.InNamespace(f.solo)) }).Should(Succeed())
@@ -108,7 +112,8 @@ var _ = Describe("overlay hardened", Ordered, func() {
 		f.copied(ctx, s, f.tree()...)
 	})
 
-	It("SEC-X36 takes all those RoleBindings away when it has its right in the whole cluster again, and is told so", func(ctx SpecContext) {
+	It("SEC-X36 after overlay standard is applied and the operator has restarted, no RoleBinding warren:operator is left, and copies are "+
+		"still written", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.acme, "x36", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s)
 		f.copied(ctx, s, f.tree()...)

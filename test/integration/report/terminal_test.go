@@ -18,7 +18,9 @@ import (
 )
 
 var _ = Describe("what a tenant writes", func() {
-	It("SEC-X30 neither steers the terminal of who reads it nor passes for a line of the plugin", func(ctx SpecContext) {
+	It("SEC-X30 `access`, `who-can`, `describe`, `tree`: no line feed, terminal escape (7 or 8 bit) or reversing character of a "+
+		"RoleBinding or Event reaches the terminal raw; SEC-X30 each text is "+
+		"on one line, escaped as `\\n`, `\\x1b`, `\\u202e`", func(ctx SpecContext) {
 		const (
 			forged = "eve\nUser   root   managers\x1b[2J\u009b31m\r\u202etoor"
 			shown  = `eve\nUser   root   managers\x1b[2J\u009b31m\r\u202etoor`
@@ -54,7 +56,8 @@ var _ = Describe("what a tenant writes", func() {
 		}
 	})
 
-	It("SEC-X38 stands in reports as JSON and YAML, whatever characters it holds", func(ctx SpecContext) {
+	It("SEC-X38 `access`, `who-can` and `describe` with -o json and -o yaml: status 0, a parser gets each name and Event as written, and "+
+		"no control character is raw", func(ctx SpecContext) {
 		name := "eve\u009b31m\u0085\u2028\u202e\ufeff\uffff\x7f\x1b\x01<&>"
 		world.Create(ctx, build.Tenant("poets").Users("dave").Managers("mia").Object())
 		world.Ready(ctx, build.Tenant("poets").Object())

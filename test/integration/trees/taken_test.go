@@ -60,7 +60,8 @@ var _ = Describe("a name that belongs to strangers", func() {
 		Expect(c.sub("k6-shop/k6-argocd")(ctx)).To(stall(v1alpha1.ReasonNameTaken))
 	})
 
-	It("SEC-W35 is said in the same words, whether a tenant or no one has it", func(ctx SpecContext) {
+	It("SEC-W35 a SubNamespace whose name another tenant or a plain namespace has reports the same for both: `outside of this tree`, "+
+		"without that tenant", func(ctx SpecContext) {
 		shared.Create(ctx, build.Root("w35-payments"), build.Root("w35-shop"), build.Namespace("w35-plain"))
 		shared.grow(ctx, "w35-shop/w35-till")
 		var said []string

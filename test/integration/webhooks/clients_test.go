@@ -26,7 +26,8 @@ import (
 )
 
 var _ = Describe("Webhooks that ask for client certificates", func() {
-	It("SEC-W31 answer the API server and nobody else", func(ctx SpecContext) {
+	It("SEC-W31 with --webhook-client-ca, TLS refuses a client without certificate, of another CA, of another name, or with the CA's "+
+		"own; the API server is answered; a new CA counts at once", func(ctx SpecContext) {
 		dir := GinkgoT().TempDir()
 		ours, others := newAuthority("ours"), newAuthority("others")
 		Expect(os.WriteFile(filepath.Join(dir, "ca.crt"), ours.pem(), 0o600)).To(Succeed())

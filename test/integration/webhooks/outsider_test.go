@@ -29,7 +29,13 @@ import (
 )
 
 var _ = Describe("Whoever reaches the webhooks' port", func() {
-	It("SEC-W5 SEC-W30 SEC-W36 SEC-W37 SEC-W38 gets answers, no effect and nobody's data", func(ctx SpecContext) {
+	It("SEC-W5 alice posts forged AdmissionReviews herself: each is answered or refused, no object changes, and no answer holds another "+
+		"tenant's data that the review does not hold; SEC-W30 a review of a kind that the path does not check, or without the UID of its "+
+		"object, is refused; the answer names nothing that the review does not name; SEC-W36 a megabyte of YAML whose aliases make "+
+		"gigabytes, and a body that never ends, are refused; the operator has used less than 500 MB of memory; SEC-W37 "+
+		"status.serviceAccounts shows a digest, never the UID of a namespace; as the UID of a review in the name of cl it reveals nothing, "+
+		"but the real UID would; SEC-W38 annotation parent-uid is a digest, and the parent's UID is nowhere on the namespace; as the "+
+		"parent's UID in a review it reveals nothing", func(ctx SpecContext) {
 		w := start(ctx, devcluster.Options{})
 		f := furnish(ctx, w)
 		const value = "of-dave-alone"
