@@ -17,8 +17,14 @@ import (
 // commandsPage lists the commands of the plugin with their own flags.
 func commandsPage(context.Context) (string, error) {
 	p := newPage("Commands of kubectl warren", "the help of the plugin",
-		"Every command with its own flags. Each also takes the flags of kubectl for the connection, such as `--context` and `--as`. "+
-			"[kubectl warren](plugin.md) explains the commands and who may run them.")
+		"Every command with its own flags. [The kubectl plugins](../guides/plugins.md) says how to install them.\n\n"+
+			"- Each command also takes the flags of kubectl for the connection, behind the command: `kubectl warren tree --context prod`.\n"+
+			"- An error is one line on stderr that begins with `error:`. Nothing is on stdout. The status is 1, except where a command "+
+			"names another.\n"+
+			"- Warnings of the API server are on stderr.\n"+
+			"- A command that has no use for `-n` refuses it.\n"+
+			"- A command that changes something prints `<resource>/<name> <verb>`, or `unchanged` if nothing was to be done. What "+
+			"[admission](admission.md) refuses is refused here, too, with the same message.")
 	inv := &invocation.Invocation{Flags: genericclioptions.NewConfigFlags(true), Streams: genericiooptions.NewTestIOStreamsDiscard()}
 	return p.String() + commandsBelow(plugin.NewCommand(inv)), nil
 }
@@ -40,9 +46,25 @@ func commandsBelow(parent *cobra.Command) string {
 
 func writeCommand(p *page, command *cobra.Command) {
 	p.heading(code(command.CommandPath()))
-	p.line("%s", sentence(command.Short))
+	p.line("%s", description(command))
 	p.line("\n```\n%s\n```", strings.TrimSpace(command.UseLine()))
 	writeFlagSet(p, command.LocalNonPersistentFlags())
+}
+
+// description returns the long text of a command's help, or else the short one. A list in it ends with an empty line, as Markdown asks.
+func description(command *cobra.Command) string {
+	if command.Long == "" {
+		return sentence(command.Short)
+	}
+	text, isItem := "", false
+	for line := range strings.Lines(strings.ReplaceAll(command.Long, "<", "&lt;")) {
+		if isItem && !strings.HasPrefix(line, "- ") {
+			text += "\n"
+		}
+		isItem = strings.HasPrefix(line, "- ")
+		text += line
+	}
+	return strings.TrimSpace(text)
 }
 
 // writeFlagSet adds a table of flags, or nothing where there are none.

@@ -41,8 +41,9 @@ func planCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan {NAME | -f FILE}",
 		Short: "Show what the operator would do in which namespace, and do nothing",
-		Long: "Show what the operator would do in which namespace, and do nothing. The ResourceDistribution is NAME in the cluster, or that\n" +
-			"in FILE. You need the right to list namespaces, and objects of the distributed kind in all namespaces; only metadata is read.",
+		Long: "Show whether spec.targets selects every namespace, and what the operator would do in which, and do nothing.\n" +
+			"The ResourceDistribution is NAME in the cluster, or that in FILE. You need the right to list namespaces, and\n" +
+			"objects of the distributed kind in all namespaces; only metadata is read.",
 		Example:           "  kubectl warren distribution plan regcred\n  kubectl warren distribution plan -f regcred.yaml",
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

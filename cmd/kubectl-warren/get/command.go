@@ -35,8 +35,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Short: "List objects in all namespaces of your trees",
 		Long: "List objects in all namespaces of your trees, which are those of kubectl warren ns. In contrast to kubectl get\n" +
 			"--all-namespaces, this needs no rights in the whole cluster: each namespace is listed by itself, with your own rights.\n" +
-			"Namespaces in which you may not list the kind are named on stderr. With --watch (-w), namespaces that are created later are\n" +
-			"followed too, after ten seconds at most.",
+			"Namespaces in which you may not list the kind are named on stderr; if you may list it in none, that is an error. With --watch\n" +
+			"(-w), which follows one kind, namespaces that are created later are followed too, after ten seconds at most.",
 		Example: "  kubectl warren get pods\n  kubectl warren get deployments.apps,services -l app=web --tenant payments -o wide\n" +
 			"  kubectl warren get secrets -o name",
 		Args:              invocation.ExactlyAsUsage("one kind, or several with commas between"),

@@ -28,8 +28,8 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 		Short:      "List the namespaces in your trees, also if you may not list all namespaces of the cluster",
 		Long: "List the namespaces in your trees. If you may list all namespaces of the cluster, you see every tree. Otherwise you see:\n" +
 			"- the trees of the tenants whose lists name you, if you may read their LNamespaces and root namespaces;\n" +
-			"- the tree of the kubeconfig's namespace.\n" +
-			"With --tenant, you see only the tree of that tenant.",
+			"- the tree of the kubeconfig's namespace, from its highest namespace that you may read.\n" +
+			"With --tenant, you see only the tree that begins there. Namespaces that you may not read are named on stderr.",
 		Example:           "  kubectl warren ns\n  kubectl warren ns --tenant payments -o name",
 		Args:              takeNoWords,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -23,7 +23,8 @@ func setCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE",
 		Short: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration",
-		Long: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration.\n" +
+		Long: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration. You need ClusterRole admin in the\n" +
+			"namespace and above it, in the old place and in the new.\n" +
 			"For a cluster admin, the command also prepares the place: if the parent is in no tree, it becomes a root.\n" +
 			"With overlay standard, a namespace that is in no tree also gets the mark that it needs to join one.\n" +
 			"After --parent or --root, the command waits for the operator's answer. Exit status 2 means that the request is\n" +

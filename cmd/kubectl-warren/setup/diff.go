@@ -33,8 +33,9 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:   "diff FILE",
 		Short: "Show what the operator would write if it read this file, and write nothing",
 		Long: "Show, for each tenant, how many Namespaces and copies the operator would write if it read this file, and write nothing.\n" +
-			"With -o wide, show each write with its reason. You need the right to list namespaces and Warren's own kinds, and to read the file\n" +
-			"in force. A kind that you may not list is left out, and a note says so: run it as a cluster admin. FILE can be - for standard input.",
+			"Also show whether the operator would hold the file back. With -o wide, show each write with its reason.\n" +
+			"You need the right to list namespaces and Warren's own kinds, and to read the file in force. A kind\n" +
+			"that you may not list is left out, and a note says so: run it as a cluster admin. FILE can be - for standard input.",
 		Example: "  kubectl warren config diff config.yaml\n  kubectl warren config diff config.yaml -o wide",
 		Args:    invocation.ExactlyAsUsage("one file"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

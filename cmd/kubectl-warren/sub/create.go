@@ -36,8 +36,10 @@ func (n *newChild) addFlags(cmd *cobra.Command) {
 func createCommand(inv *invocation.Invocation) *cobra.Command {
 	n := &newChild{}
 	cmd := &cobra.Command{
-		Use:         "create NAME -n PARENT",
-		Short:       "Create a sub-namespace of the namespace that --namespace names",
+		Use:   "create NAME -n PARENT",
+		Short: "Create a sub-namespace of the namespace that --namespace names",
+		Long: "Create a sub-namespace of the namespace that --namespace names, by a SubNamespace. You need ClusterRole admin there.\n" +
+			"With --wait, the command ends when the namespace is ready, or fails when only a human can help.",
 		Example:     "  kubectl warren create pay-web -n payments --wait",
 		Annotations: map[string]string{invocation.UsesNamespace: "yes"},
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -18,7 +18,9 @@ func cutCommand(inv *invocation.Invocation) *cobra.Command {
 		Short: "Make a sub-namespace the root of a tree of its own, with all that is below it (cluster admins)",
 		Long: "Make a sub-namespace the root of a tree of its own, with all that is below it. If it is bound, its SubNamespace is deleted;\n" +
 			"the namespace stays. The namespaces of the new tree lose all that they inherited from the old one, also the rights of the\n" +
-			"tenant's people.",
+			"tenant's people.\n" +
+			"If the command is interrupted, the old SubNamespace may be left, with reason Conflict: kubectl warren delete NAME -n PARENT\n" +
+			"deletes it and keeps the namespace.",
 		Example:           "  kubectl warren cut pay-web",
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),

@@ -31,7 +31,8 @@ func deleteCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:   "delete NAME",
 		Short: "Delete a sub-namespace by its SubNamespace",
 		Long: "Delete a sub-namespace by its SubNamespace. --namespace names the parent; without it, the parent is read from the label of\n" +
-			"the namespace. With --namespace, NAME may also be a SubNamespace that has no namespace.",
+			"the namespace. With --namespace, NAME may also be a SubNamespace that has no namespace. You need ClusterRole admin in the parent.\n" +
+			"--cascade with --dry-run=server is judged without the permission that --cascade would set, because that is not stored.",
 		Example:           "  kubectl warren delete pay-web --wait\n  kubectl warren delete pay-web -n payments --cascade",
 		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
 		Args:              invocation.ExactlyAsUsage("one sub-namespace"),

@@ -21,7 +21,7 @@ func graftCommand(inv *invocation.Invocation) *cobra.Command {
 		Short: "Make an existing namespace, with all that is below it, a sub-namespace (cluster admins)",
 		Long: "Make an existing namespace, with all that is below it, a sub-namespace of PARENT. Then it is no root, and\n" +
 			"references no template. It belongs to a SubNamespace in PARENT: if that is deleted, the namespace is deleted.\n" +
-			"To place a namespace without a SubNamespace, use kubectl warren set.",
+			"To place a namespace without a SubNamespace, use kubectl warren set. If the command is interrupted, run it again.",
 		Example:           "  kubectl warren graft legacy payments",
 		Args:              invocation.ExactlyAsUsage("a namespace and its new parent"),
 		ValidArgsFunction: inv.CompleteFirst(2),

@@ -23,7 +23,8 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 		Short: "Move a sub-namespace, with all that is below it, to another parent (cluster admins)",
 		Long: "Move a sub-namespace, with all that is below it, to another parent, by the label " + v1alpha1.LabelParent + ".\n" +
 			"If the sub-namespace is bound, a SubNamespace is first created in the new parent, and at the end the old one is deleted.\n" +
-			"If the command is interrupted, run it again: it finishes the move.",
+			"If the label is refused, the new SubNamespace is deleted. If the command is interrupted, run it again: it finishes the move.\n" +
+			"To move a namespace that a HierarchyConfiguration placed, use kubectl warren set.",
 		Example:           "  kubectl warren move pay-web shop",
 		Args:              invocation.ExactlyAsUsage("a sub-namespace and its new parent"),
 		ValidArgsFunction: inv.CompleteFirst(2),

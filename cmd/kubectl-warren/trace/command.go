@@ -34,7 +34,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Use:   "trace KIND/NAME",
 		Short: "Show from where a copy came, along which path, in which mode; or why it is not here",
 		Long: "Show from where a copy came, along which path, in which mode; or why it is not here, with what is in each namespace from\n" +
-			"which it could come. The output marks what you may not read.",
+			"which it could come. The output marks what you may not read. If you may read the configuration in force,\n" +
+			"it also reports that the kind is not configured.",
 		Example:           "  kubectl warren trace secret/registry -n pay-web",
 		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
 		Args:              invocation.ExactlyAsUsage("one object"),

@@ -30,7 +30,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		SuggestFor: []string{"list", "ls", "sub"},
 		Short:      "Show the trees of namespaces, and the templates with their instances",
 		Long: "Show the trees of namespaces, and the templates with their instances; with names, only the trees that begin at these.\n" +
-			"If you have no right to list namespaces, name a root: you see the namespaces that can be found from it.",
+			"If you have no right to list namespaces, name a root: you see the namespaces that can be found from it.\n" +
+			"[s] marks a sub-namespace that belongs to a SubNamespace, (1) a footnote.",
 		Example:           "  kubectl warren tree\n  kubectl warren tree payments -o wide",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
