@@ -72,6 +72,7 @@ func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration 
 	if d > highest || d <= 0 {
 		d = highest
 	}
+	// Slots that failed together must not be tried again together.
 	chance := fnv.New32a()
 	_, _ = fmt.Fprint(chance, slot, tries)
 	return d*4/5 + d/5*time.Duration(chance.Sum32()%1000)/1000

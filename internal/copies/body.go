@@ -61,8 +61,8 @@ func Render(slot Slot, object map[string]any, rules Rules) (*Body, error) {
 	secretType, _ := object["type"].(string)
 	b := &Body{
 		Excluded:    rules.Excluded(slot, meta, secretType),
-		labels:      rules.written(meta.Labels, rules.ExcludedLabel),
-		annotations: rules.written(meta.Annotations, rules.ExcludedAnnotation),
+		labels:      rules.selectWritten(meta.Labels, rules.ExcludedLabel),
+		annotations: rules.selectWritten(meta.Annotations, rules.ExcludedAnnotation),
 	}
 	head := map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"]}
 	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
@@ -95,8 +95,8 @@ func metadataOf(object map[string]any) (*metav1.ObjectMeta, error) {
 	return meta, json.Unmarshal(data, meta)
 }
 
-// written returns the labels or annotations of a source that its copies get.
-func (r Rules) written(all map[string]string, excluded func(string) bool) map[string]string {
+// selectWritten returns the labels or annotations of a source that its copies get.
+func (r Rules) selectWritten(all map[string]string, excluded func(string) bool) map[string]string {
 	keys := map[string]string{}
 	for key, value := range all {
 		if r.travelsToCopies(key, excluded) {
@@ -161,6 +161,7 @@ func (b *Body) Marked(slot Slot, marks Marks, over *Copy) ([]byte, error) {
 			maps.Copy(meta.Annotations, over.Kept.Annotations)
 		}
 	}
+	// Without Clip, append could write into the array of over.Kept.
 	meta.OwnerReferences = append(slices.Clip(meta.OwnerReferences), marks.OwnerReferences...)
 	maps.Copy(meta.Labels, marks.Labels)
 	maps.Copy(meta.Annotations, marks.Annotations)
@@ -228,13 +229,15 @@ func contentOf(canonical []byte) string {
 func adaptContent(slot Slot, object map[string]any, labels, annotations map[string]string) {
 	switch slot.Kind.String() {
 	case "Service":
-		adaptService(nested(object, "spec"))
+		adaptService(findNested(object, "spec"))
 	case "ServiceAccount":
+		// These tokens exist only in the source's namespace (PROP-I7).
 		delete(object, "secrets")
 	case "RoleBinding.rbac.authorization.k8s.io":
 		adaptSubjects(slot.Namespace, object)
 	case "PersistentVolumeClaim":
-		delete(nested(object, "spec"), "volumeName")
+		// A volume is bound to one claim, so each copy needs a volume of its own.
+		delete(findNested(object, "spec"), "volumeName")
 		maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "pv.kubernetes.io/") })
 	case "Job.batch":
 		adaptJob(object, labels)
@@ -251,7 +254,7 @@ func OwnFields(kind schema.GroupKind) string {
 	}[kind.String()]
 }
 
-func nested(object map[string]any, path ...string) map[string]any {
+func findNested(object map[string]any, path ...string) map[string]any {
 	for _, key := range path {
 		object, _ = object[key].(map[string]any)
 	}
@@ -260,6 +263,7 @@ func nested(object map[string]any, path ...string) map[string]any {
 
 // adaptService drops the addresses and the node ports that the API server gave the source.
 func adaptService(spec map[string]any) {
+	// The API server has given every other address to the source alone; None is the author's choice (PROP-I4).
 	if spec["clusterIP"] != "None" {
 		delete(spec, "clusterIP")
 		delete(spec, "clusterIPs")
@@ -293,7 +297,7 @@ func roleOf(slot Slot, object map[string]any) string {
 	if slot.Kind.String() != "RoleBinding.rbac.authorization.k8s.io" {
 		return ""
 	}
-	ref := nested(object, "roleRef")
+	ref := findNested(object, "roleRef")
 	if kind, _ := ref["kind"].(string); kind != "Role" {
 		return ""
 	}
@@ -303,12 +307,13 @@ func roleOf(slot Slot, object map[string]any) string {
 
 // adaptJob drops the selector that the API server generated, and the labels that belong to it, unless the source has a selector of its own.
 func adaptJob(object map[string]any, labels map[string]string) {
-	spec := nested(object, "spec")
+	spec := findNested(object, "spec")
+	// With manualSelector the selector is the author's, and the API server generates none.
 	if manual, _ := spec["manualSelector"].(bool); manual {
 		return
 	}
 	delete(spec, "selector")
-	template := nested(spec, "template", "metadata", "labels")
+	template := findNested(spec, "template", "metadata", "labels")
 	for _, key := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"} {
 		delete(labels, key)
 		delete(template, key)

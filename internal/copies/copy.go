@@ -14,14 +14,15 @@ import (
 type Copy struct {
 	UID, ResourceVersion, From string
 	Hash                       Hash
-	// Ours reports that Hash.Place fits the slot of the copy: the operator wrote it there. A copy that is not ours is another user's object.
+	// Ours reports that Hash.Place fits the slot of the copy: the operator wrote it there. A copy that is not ours is another user's
+	// object.
 	Ours        bool
 	Terminating bool
 	// Digest is a hash of the metadata of this version; see Rules.Digest. It is 0 for a copy that this process has not written.
 	Digest uint64
-	// Meta is the digest of the labels and annotations that come from a source. Foreign reports that another field manager owns a field whose
-	// change is drift. While Digest is 0, both may show drift. Marked reports that the copy has a reserved key that the operator writes on no
-	// copy: that is drift for certain.
+	// Meta is the digest of the labels and annotations that come from a source. Foreign reports that another field manager owns a field
+	// whose change is drift. While Digest is 0, both may show drift. Marked reports that the copy has a reserved key that the operator
+	// writes on no copy: that is drift for certain.
 	Meta    uint64
 	Foreign bool
 	Marked  bool
@@ -82,13 +83,13 @@ func newCopies(hasSource func(sourceKey) bool) *Copies {
 
 // At returns the copy at slot, ours or not, or nil. A change of the result takes effect only with World.PutCopy.
 func (c *Copies) At(slot Slot) *Copy {
-	if r := c.record(slot); r != nil {
-		return r.unpack(slot)
+	if r := c.findRecord(slot); r != nil {
+		return r.unpackCopy(slot)
 	}
 	return nil
 }
 
-func (c *Copies) record(slot Slot) *record {
+func (c *Copies) findRecord(slot Slot) *record {
 	if r := c.rooms[slot.Namespace]; r != nil {
 		return r.copies[c.families[slot.place()]]
 	}
@@ -143,16 +144,16 @@ func (c *Copies) GiveRightsFrom(namespace, from string) bool {
 
 // SetCompared records that the access copy at slot grants nothing that its source, with this content, does not grant.
 func (c *Copies) SetCompared(slot Slot, content string) {
-	if r := c.record(slot); r != nil && r.flags.has(accessCopy) {
+	if r := c.findRecord(slot); r != nil && r.flags.has(accessCopy) {
 		c.compared[slot] = content
 	}
 }
 
-func (c *Copies) put(slot Slot, known *record) {
+func (c *Copies) setRecord(slot Slot, known *record) {
 	c.unlinkCopy(slot)
-	r, of := c.room(slot.Namespace), c.families[slot.place()]
+	r, of := c.ensureRoom(slot.Namespace), c.families[slot.place()]
 	if of == nil {
-		of = &family{place: place{slot.Kind, shared(slot.Name)}}
+		of = &family{place: place{slot.Kind, shareText(slot.Name)}}
 		c.families[of.place] = of
 	}
 	of.copies++
@@ -162,17 +163,17 @@ func (c *Copies) put(slot Slot, known *record) {
 		c.bySource[source] = map[*room]struct{}{}
 	}
 	c.bySource[source][r] = struct{}{}
-	c.count(source, r, known, 1)
+	c.countCopy(source, r, known, 1)
 }
 
-// delete forgets the copy at slot, and returns it; nil if there was none.
-func (c *Copies) delete(slot Slot) *record {
+// removeRecord removes the copy at slot, and returns it; nil if there was none.
+func (c *Copies) removeRecord(slot Slot) *record {
 	delete(c.compared, slot)
 	return c.unlinkCopy(slot)
 }
 
 func (c *Copies) unlinkCopy(slot Slot) *record {
-	known, r := c.record(slot), c.rooms[slot.Namespace]
+	known, r := c.findRecord(slot), c.rooms[slot.Namespace]
 	if known == nil {
 		return nil
 	}
@@ -185,29 +186,29 @@ func (c *Copies) unlinkCopy(slot Slot) *record {
 	if delete(c.bySource[source], r); len(c.bySource[source]) == 0 {
 		delete(c.bySource, source)
 	}
-	c.count(source, r, known, -1)
+	c.countCopy(source, r, known, -1)
 	if len(r.copies) == 0 {
 		delete(c.rooms, r.name)
 	}
 	return known
 }
 
-// count adds change to all numbers in which a copy of source in room r counts.
-func (c *Copies) count(source sourceKey, r *room, known *record, change int) {
+// countCopy adds change to all numbers in which a copy of source in room r counts.
+func (c *Copies) countCopy(source sourceKey, r *room, known *record, change int) {
 	if known.flags.has(ours) {
 		c.counts[source.kind] += change
 	}
-	c.tally.count(source, known, change)
-	if known.binding() {
-		r.count(known.from, change)
+	c.tally.countCopy(source, known, change)
+	if known.isBinding() {
+		r.countFrom(known.from, change)
 	}
 }
 
-// room returns the room of a namespace, and makes one if there is none.
-func (c *Copies) room(namespace string) *room {
+// ensureRoom returns the room of a namespace, and makes one if there is none.
+func (c *Copies) ensureRoom(namespace string) *room {
 	r := c.rooms[namespace]
 	if r == nil {
-		r = &room{name: shared(namespace), copies: map[*family]*record{}}
+		r = &room{name: shareText(namespace), copies: map[*family]*record{}}
 		c.rooms[r.name] = r
 	}
 	return r
@@ -226,7 +227,7 @@ func (r *room) slotsOf(kind schema.GroupKind) (slots []Slot) {
 	return slots
 }
 
-func (r *room) count(namespace string, change int) {
+func (r *room) countFrom(namespace string, change int) {
 	for i := range r.froms {
 		if r.froms[i].namespace != namespace {
 			continue
@@ -240,7 +241,7 @@ func (r *room) count(namespace string, change int) {
 }
 
 // record is a Copy as Copies keep it, in 88 bytes. Equal texts of many copies are kept once. For a
-// copy that is not ours, unpack returns no hash.
+// copy that is not ours, unpackCopy returns no hash.
 type record struct {
 	id           Identity
 	from         string
@@ -274,34 +275,35 @@ func (r *record) mode() string {
 	return ""
 }
 
-// binding reports whether the copy is ours and in mode update: such a copy is deleted when its source's namespace is no longer above.
-func (r *record) binding() bool { return r.flags.has(ours) && r.flags.has(modeUpdate) }
+// isBinding reports whether the copy is ours and in mode update: such a copy is deleted when its source's namespace is no longer above.
+func (r *record) isBinding() bool { return r.flags.has(ours) && r.flags.has(modeUpdate) }
 
-func (r *record) set(flag flags, on bool) {
+func (r *record) setFlag(flag flags, on bool) {
 	if on {
 		r.flags |= flag
 	}
 }
 
-func pack(c *Copy) *record {
+func packCopy(c *Copy) *record {
 	r := &record{
 		id:   PackIdentity(c.UID, c.ResourceVersion, c.Kept),
-		from: shared(c.From), content: shared(c.Hash.Content),
+		from: shareText(c.From), content: shareText(c.Hash.Content),
 		digest: c.Digest, meta: c.Meta,
 	}
-	r.set(ours, c.Ours)
-	r.set(modeCreate, c.Hash.Mode == v1alpha1.ModeCreate)
-	r.set(modeUpdate, c.Hash.Mode == v1alpha1.ModeUpdate)
-	r.set(terminating, c.Terminating)
-	r.set(foreign, c.Foreign)
-	r.set(marked, c.Marked)
-	r.set(drifted, c.Drifted)
-	r.set(accessCopy, c.Access)
+	r.setFlag(ours, c.Ours)
+	r.setFlag(modeCreate, c.Hash.Mode == v1alpha1.ModeCreate)
+	r.setFlag(modeUpdate, c.Hash.Mode == v1alpha1.ModeUpdate)
+	r.setFlag(terminating, c.Terminating)
+	r.setFlag(foreign, c.Foreign)
+	r.setFlag(marked, c.Marked)
+	r.setFlag(drifted, c.Drifted)
+	r.setFlag(accessCopy, c.Access)
 	return r
 }
 
-// unpack returns the Copy that r holds; slot is where it is. For a copy of ours, unpack computes the place in the hash from the slot.
-func (r *record) unpack(slot Slot) *Copy {
+// unpackCopy returns the Copy that r holds; slot is where it is. For a copy of ours, unpackCopy computes the place in the hash from the
+// slot.
+func (r *record) unpackCopy(slot Slot) *Copy {
 	c := &Copy{
 		From: r.from, Ours: r.flags.has(ours), Terminating: r.flags.has(terminating),
 		Digest: r.digest, Meta: r.meta,
@@ -314,5 +316,5 @@ func (r *record) unpack(slot Slot) *Copy {
 	return c
 }
 
-// shared returns a copy of s that equal strings share, to save memory. After a garbage collection, later calls may share another copy.
-func shared(s string) string { return unique.Make(s).Value() }
+// shareText returns a copy of s that equal strings share, to save memory. After a garbage collection, later calls may share another copy.
+func shareText(s string) string { return unique.Make(s).Value() }

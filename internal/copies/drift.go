@@ -24,8 +24,8 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 		From:        meta.Labels[v1alpha1.LabelInheritedFrom],
 		Hash:        ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash]),
 		Terminating: meta.DeletionTimestamp != nil,
-		Meta:        digestMaps(r.written(meta.Labels, r.ExcludedLabel), r.written(meta.Annotations, r.ExcludedAnnotation)),
-		Kept:        r.kept(meta),
+		Meta:        digestMaps(r.selectWritten(meta.Labels, r.ExcludedLabel), r.selectWritten(meta.Annotations, r.ExcludedAnnotation)),
+		Kept:        r.readKept(meta),
 	}
 	c.Ours = c.Hash.Mode != "" && c.Hash.Place == PlaceOf(slot, c.From)
 	c.Marked = foreignMark(meta.Labels, v1alpha1.LabelInheritedFrom) || foreignMark(meta.Annotations, v1alpha1.AnnotationSourceHash)
@@ -48,7 +48,7 @@ func foreignMark(keys map[string]string, ours string) bool {
 // Keys selects labels and annotations of a copy by their keys. A nil function selects none.
 type Keys struct{ Label, Annotation func(key string) bool }
 
-func filter(all map[string]string, match func(key string) bool) map[string]string {
+func filterKeys(all map[string]string, match func(key string) bool) map[string]string {
 	var matching map[string]string
 	for key, value := range all {
 		if match != nil && match(key) {
@@ -61,16 +61,16 @@ func filter(all map[string]string, match func(key string) bool) map[string]strin
 	return matching
 }
 
-// excluded returns the keys that others may add to copies and change there.
-func (r Rules) excluded() Keys {
+// excludedKeys returns the keys that others may add to copies and change there.
+func (r Rules) excludedKeys() Keys {
 	notReserved := func(match func(string) bool) func(string) bool {
 		return func(key string) bool { return !v1alpha1.IsReservedKey(key) && match != nil && match(key) }
 	}
 	return Keys{notReserved(r.ExcludedLabel), notReserved(r.ExcludedAnnotation)}
 }
 
-func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
-	return KeptOf(meta, meta.OwnerReferences, r.excluded())
+func (r Rules) readKept(meta *metav1.PartialObjectMetadata) *Kept {
+	return KeptOf(meta, meta.OwnerReferences, r.excludedKeys())
 }
 
 // KeptOf returns what a PUT over a copy must carry over: its finalizers, the ownerReferences owners, and the labels and annotations that
@@ -78,7 +78,7 @@ func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
 func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, theirs Keys) *Kept {
 	k := &Kept{
 		Finalizers: meta.Finalizers, OwnerReferences: owners,
-		Labels: filter(meta.Labels, theirs.Label), Annotations: filter(meta.Annotations, theirs.Annotation),
+		Labels: filterKeys(meta.Labels, theirs.Label), Annotations: filterKeys(meta.Annotations, theirs.Annotation),
 	}
 	if len(k.Finalizers) == 0 && len(k.OwnerReferences) == 0 && k.Labels == nil && k.Annotations == nil {
 		return nil
@@ -93,7 +93,7 @@ func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, 
 // managedFields with subresource status. Entries with subresource scale or status count too, because they can own more than status
 // (PROP-F17). metadata.generation does not help: Secrets, ConfigMaps, Roles, RoleBindings, LimitRanges and ResourceQuotas have none.
 func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
-	theirs := r.excluded()
+	theirs := r.excludedKeys()
 	return r.DigestOf(meta, Keys{
 		func(key string) bool { return !theirs.Label(key) },
 		func(key string) bool { return !theirs.Annotation(key) },
@@ -103,11 +103,12 @@ func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 // DigestOf is Digest, but of the labels and annotations that ours selects.
 func (r Rules) DigestOf(meta *metav1.PartialObjectMetadata, ours Keys) uint64 {
 	h := fnv.New64a()
-	digestMap(h, filter(meta.Labels, ours.Label))
-	digestMap(h, filter(meta.Annotations, ours.Annotation))
+	digestMap(h, filterKeys(meta.Labels, ours.Label))
+	digestMap(h, filterKeys(meta.Annotations, ours.Annotation))
 	var entries []string
 	for _, entry := range meta.ManagedFields {
-		if fields := r.matters(entry); fields != "" {
+		if fields := r.selectDriftFields(entry); fields != "" {
+			// The time counts, because a new value changes only the time of an entry: its fields stay the same.
 			when := ""
 			if entry.Time != nil {
 				when = entry.Time.UTC().Format(time.RFC3339)
@@ -115,6 +116,7 @@ func (r Rules) DigestOf(meta *metav1.PartialObjectMetadata, ours Keys) uint64 {
 			entries = append(entries, strings.Join([]string{entry.Manager, string(entry.Operation), entry.Subresource, when, fields}, "\x00"))
 		}
 	}
+	// The order of entries is the API server's, and no change of it is drift.
 	slices.Sort(entries)
 	for _, entry := range entries {
 		_, _ = io.WriteString(h, entry+"\x01")
@@ -125,11 +127,12 @@ func (r Rules) DigestOf(meta *metav1.PartialObjectMetadata, ours Keys) uint64 {
 // IsForeign reports whether a field manager other than the operator owns a field whose change is drift.
 func (r Rules) IsForeign(meta *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(meta.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager != v1alpha1.OperatorName && r.matters(entry) != ""
+		return entry.Manager != v1alpha1.OperatorName && r.selectDriftFields(entry) != ""
 	})
 }
 
-// Memo caches what Rules.matters returns for the fields of an entry of managedFields, because all copies of a source have the same entries.
+// Memo caches what Rules.selectDriftFields returns for the fields of an entry of managedFields, because all copies of a source have the
+// same entries.
 type Memo = lru.Cache[string, string]
 
 // A Memo holds at most memoEntries entries; a text of more than memoText bytes is not kept.
@@ -141,8 +144,8 @@ func NewMemo() *Memo {
 	return memo
 }
 
-// matters returns, as canonical JSON, those fields of an entry of managedFields whose change is drift; "" if there are none.
-func (r Rules) matters(entry metav1.ManagedFieldsEntry) string {
+// selectDriftFields returns, as canonical JSON, those fields of an entry of managedFields whose change is drift; "" if there are none.
+func (r Rules) selectDriftFields(entry metav1.ManagedFieldsEntry) string {
 	if entry.FieldsV1 == nil {
 		return ""
 	}
@@ -163,15 +166,17 @@ func (r Rules) relevantFields(raw string) string {
 	if json.Unmarshal([]byte(raw), &fields) != nil {
 		return ""
 	}
+	// A copy's status belongs to the controllers of its kind, and a PUT keeps it.
 	delete(fields, "f:status")
 	if r.ContentAlone {
 		delete(fields, "f:metadata")
 	}
 	if meta, ok := fields["f:metadata"].(map[string]any); ok {
+		// Others may add finalizers and owners to a copy: each PUT repeats them (see Kept).
 		delete(meta, "f:finalizers")
 		delete(meta, "f:ownerReferences")
-		r.prune(meta, "f:labels", r.ExcludedLabel)
-		r.prune(meta, "f:annotations", r.ExcludedAnnotation)
+		r.pruneFields(meta, "f:labels", r.ExcludedLabel)
+		r.pruneFields(meta, "f:annotations", r.ExcludedAnnotation)
 		if len(meta) == 0 {
 			delete(fields, "f:metadata")
 		}
@@ -183,7 +188,7 @@ func (r Rules) relevantFields(raw string) string {
 	return string(data)
 }
 
-func (r Rules) prune(meta map[string]any, field string, excluded func(string) bool) {
+func (r Rules) pruneFields(meta map[string]any, field string, excluded func(string) bool) {
 	keys, ok := meta[field].(map[string]any)
 	if !ok {
 		return

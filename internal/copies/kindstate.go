@@ -58,6 +58,7 @@ func (s KindState) After(now watchset.Status) KindState {
 	case watchset.Forbidden:
 		return KindForbidden
 	case watchset.Degraded:
+		// What a complete list has shown still holds while its watch is tried again.
 		if s != KindActive {
 			return KindDegraded
 		}

@@ -87,6 +87,7 @@ func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
 		if c.copies == 0 && c.bytes == 0 {
 			continue
 		}
+		// A claim that doesn't fit counts all the same. So younger sources wait behind it, and small ones can't keep it out for ever.
 		copies, bytes = copies+int64(c.copies), bytes+c.bytes
 		switch {
 		case limits.Bytes != nil && c.bytes > 0 && bytes > *limits.Bytes:
@@ -227,6 +228,7 @@ func (a *Allotter) claimsIn(root string) (claims []claim, copies, bytes int64) {
 		for p := range places {
 			c := a.claimOf(sourceKey{p.kind, namespace, p.name}, below)
 			if c.key.isRootRail(root) {
+				// made counts rails, too, but they use up no limit of the tenant.
 				copies -= int64(tally.madeOf[c.key])
 				continue
 			}
@@ -284,7 +286,7 @@ func (s *Source) countReached(f *forest.Snapshot, below []string) int {
 	if s.reachedIn != f {
 		s.reachedIn, s.reached = f, 0
 		for _, namespace := range below {
-			if s.selects(f, namespace) {
+			if s.selectsNamespace(f, namespace) {
 				s.reached++
 			}
 		}

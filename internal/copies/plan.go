@@ -80,7 +80,7 @@ func (w *World) Plan(slot Slot) Action {
 	if !known || !kind.synced {
 		return Action{}
 	}
-	p := w.planner(slot)
+	p := w.newPlanner(slot)
 	switch c := p.copied; {
 	// Nothing can be written in the place of an object that is going. A watch shows its end, and the slot is planned anew.
 	case c != nil && c.flags.has(terminating):
@@ -89,11 +89,11 @@ func (w *World) Plan(slot Slot) Action {
 	case !p.managed:
 		return p.planWithdrawal()
 	// What is not seen is neither there nor missing: all rules below would judge by half of the facts.
-	case !p.sees():
+	case !p.seesFacts():
 		return Action{}
 	// The mode of the kind counts more than any source, because the admin has taken the kind out.
 	case kind.mode == Remove:
-		if c != nil && c.binding() {
+		if c != nil && c.isBinding() {
 			return Action{Verb: Delete, Source: slot.At(c.from)}
 		}
 		return Action{}
@@ -107,9 +107,9 @@ func (w *World) Plan(slot Slot) Action {
 	return p.planCopy()
 }
 
-// selects reports whether s selects namespace by its labels. The tree labels come from the forest f, so that a label that is still to be
-// written counts.
-func (s *Source) selects(f *forest.Snapshot, namespace string) bool {
+// selectsNamespace reports whether s selects namespace by its labels. The tree labels come from the forest f, so that a label that is still
+// to be written counts.
+func (s *Source) selectsNamespace(f *forest.Snapshot, namespace string) bool {
 	return s.Selector == nil || s.Selector.Empty() || s.Selector.Matches(labels.Set(f.SelectableLabels(namespace)))
 }
 
@@ -119,35 +119,37 @@ type planner struct {
 	slot  Slot
 	// copied is the object at slot with the label inherited-from, ours or not; nil if there is none.
 	copied *record
-	// sources are the namespaces from which the slot's namespace gets copies. managed is false where nothing may be granted: the namespace is
-	// halted, protected, terminating or gone, or the operator is about to release a namespace above it.
+	// sources are the namespaces from which the slot's namespace gets copies. managed is false where nothing may be granted: the namespace
+	// is halted, protected, terminating or gone, or the operator is about to release a namespace above it.
 	sources forest.Sources
 	managed bool
 }
 
-func (w *World) planner(slot Slot) planner {
-	p := planner{world: w, slot: slot, copied: w.Copies.record(slot)}
+func (w *World) newPlanner(slot Slot) planner {
+	p := planner{world: w, slot: slot, copied: w.Copies.findRecord(slot)}
 	p.sources, p.managed = w.Forest.Sources(slot.Namespace)
 	return p
 }
 
-// sees reports whether the operator sees all that the plan rests on: the copies in the slot's namespace, and the sources above.
-func (p *planner) sees() bool { return p.world.Sights.sees(p.slot, p.world.Forest, p.sources.Names...) }
+// seesFacts reports whether the operator sees all that the plan rests on: the copies in the slot's namespace, and the sources above.
+func (p *planner) seesFacts() bool {
+	return p.world.Sights.seesFacts(p.slot, p.world.Forest, p.sources.Names...)
+}
 
-// findWanted finds the source of this kind and name that reaches the slot; of several, the first in the order of candidates. The verdict is
-// frozen if that source can't be judged, is being deleted, or was not read yet.
+// findWanted finds the source of this kind and name that reaches the slot; of several, the first in the order of findCandidates. The
+// verdict is frozen if that source can't be judged, is being deleted, or was not read yet.
 func (p *planner) findWanted() (Slot, *Source, verdict) {
-	for at, s := range p.candidates() {
+	for at, s := range p.findCandidates() {
 		switch {
 		case s.Mode == v1alpha1.ModeNone && s.Invalid == "":
 			continue
-		// Nobody can tell what an invalid source asks for, so no source below it may take its place meanwhile. The other one is being deleted
-		// alone: below a terminating namespace, all is halted.
+		// Nobody can tell what an invalid source asks for, so no source below it may take its place meanwhile. The other one is being
+		// deleted alone: below a terminating namespace, all is halted.
 		case s.Invalid != "" || s.Terminating:
 			return at, s, frozen
 		case s.Excluded != "":
 			continue
-		case !s.selects(p.world.Forest, p.slot.Namespace):
+		case !s.selectsNamespace(p.world.Forest, p.slot.Namespace):
 			continue
 		case s.Content == "": // after the rules that need no content, so that a source that reaches no slot is never read
 			return at, s, frozen
@@ -163,6 +165,7 @@ func (p *planner) planAbsent() Action {
 	if v != wanted {
 		return p.planUnread(at, s)
 	}
+	// A source in this slot is in the way, too: it belongs to its namespace and is never overwritten (PROP-W1).
 	if p.copied != nil || p.world.Sources.At(p.slot) != nil {
 		if s.Mode == v1alpha1.ModeCreate {
 			return Action{} // in mode create, any object of that name will do
@@ -179,8 +182,10 @@ func (p *planner) planKept() Action {
 	// Even what belongs to the namespace must not grant another Role than its author meant.
 	case s != nil && s.Mode == v1alpha1.ModeCreate && s.Role != "" && p.copied.content != Unwritten && !p.hasRole(at, s.Role):
 		return Action{Verb: Delete, Source: at}
+	// The source asks for no more than an object of this name, whatever a user has made of it (PROP-C2).
 	case s != nil && s.Mode == v1alpha1.ModeCreate:
 		return Action{}
+	// A copy in mode create outlives its source (PROP-C3).
 	case v != wanted:
 		return p.planUnread(at, s)
 	case at.Namespace != p.copied.from: // a source in mode update makes its own copies follow it, and nobody else's
@@ -195,6 +200,7 @@ func (p *planner) planCopy() Action {
 	from := p.slot.At(c.from)
 	// A copy from a namespace that is no longer above goes first: it may grant or allow what the new place does not.
 	if !p.sources.Has(c.from) {
+		// While a template is missing or in a cycle, the copies that may have come from it stay (PROP-T6, PROP-T8).
 		if p.sources.Frozen(c.from) {
 			return Action{}
 		}
@@ -210,6 +216,7 @@ func (p *planner) planCopy() Action {
 	case at.Namespace != c.from && p.world.Sources.At(from) == nil && p.world.Loss(from) != Confirmed:
 		return p.planRemoval(from)
 	}
+	// Before any update: while the Role is missing or another one, this binding must not exist at all (PROP-I13).
 	if s.Role != "" && !p.hasRole(at, s.Role) {
 		return Action{Verb: Delete, Source: from}
 	}
@@ -236,6 +243,7 @@ func (p *planner) planUnread(at Slot, s *Source) Action {
 // planRemoval plans for a copy whose source, at the slot from, is missing or no longer asks for it. A missing source is looked for by a
 // live read first: the watch may be behind, or the whole namespace of the source may be terminating.
 func (p *planner) planRemoval(from Slot) Action {
+	// The source exists, so the watch itself has shown that it no longer asks for this copy: no read is needed.
 	if p.world.Sources.At(from) != nil {
 		return Action{Verb: Delete, Source: from}
 	}
@@ -251,6 +259,7 @@ func (p *planner) planRemoval(from Slot) Action {
 // planWrite returns the action verb (Create, Update or Inspect) for source s, whose slot is at. If copies from namespaces that are no
 // longer above must be deleted first, or limits hold s back, the action has a Reason in place of the verb.
 func (p *planner) planWrite(verb Verb, at Slot, s *Source) Action {
+	// The last copy of the old place is deleted before the first one of the new place is written (PROP-V1).
 	if r := p.world.Copies.rooms[p.slot.Namespace]; r != nil {
 		for _, from := range r.froms {
 			if !p.sources.Has(from.namespace) && !p.sources.Frozen(from.namespace) {
@@ -264,10 +273,10 @@ func (p *planner) planWrite(verb Verb, at Slot, s *Source) Action {
 	return Action{Verb: verb, Source: at, Hash: Hash{s.Mode, PlaceOf(p.slot, at.Namespace), s.Content}}
 }
 
-// awaitsSource reports whether the source that reaches the slot is known, but was not read yet.
-func (p *planner) awaitsSource() bool {
+// waitsForSource reports whether the source that reaches the slot is known, but was not read yet.
+func (p *planner) waitsForSource() bool {
 	kind := p.world.kinds[p.slot.Kind]
-	if !p.managed || !kind.synced || kind.mode == Remove || !p.sees() {
+	if !p.managed || !kind.synced || kind.mode == Remove || !p.seesFacts() {
 		return false
 	}
 	_, s, v := p.findWanted()
@@ -275,7 +284,7 @@ func (p *planner) awaitsSource() bool {
 }
 
 // Maker is what makes an object a source of copies. The planner treats all sources alike: Rules.SourceOf decides which objects are sources,
-// and candidates which of several comes first.
+// and findCandidates which of several comes first.
 type Maker int8
 
 // The makers.
@@ -284,9 +293,9 @@ const (
 	Covered               // the object's kind is in mode All
 )
 
-// candidates yields the sources that may be wanted at the slot, each with its own slot, in the order of precedence: those in the templates
-// first, then those in the ancestors, the root first.
-func (p *planner) candidates() iter.Seq2[Slot, *Source] {
+// findCandidates yields the sources that may be wanted at the slot, each with its own slot, in the order of precedence: those in the
+// templates first, then those in the ancestors, the root first.
+func (p *planner) findCandidates() iter.Seq2[Slot, *Source] {
 	return func(yield func(Slot, *Source) bool) {
 		for _, from := range p.sources.Names {
 			at := p.slot.At(from)
@@ -310,7 +319,7 @@ var RoleKind = schema.GroupKind{Group: RoleBindingKind.Group, Kind: "Role"}
 // operator does not see Roles, hasRole reports true, and the live read before each write decides alone.
 func (p *planner) hasRole(source Slot, name string) bool {
 	role := Slot{Kind: RoleKind, Namespace: p.slot.Namespace, Name: name}
-	if !p.world.kinds[RoleKind].synced || !p.world.Sights.sees(role, p.world.Forest, source.Namespace) {
+	if !p.world.kinds[RoleKind].synced || !p.world.Sights.seesFacts(role, p.world.Forest, source.Namespace) {
 		return true
 	}
 	origin := p.world.originOfCopy(role)
@@ -320,11 +329,11 @@ func (p *planner) hasRole(source Slot, name string) bool {
 // originOfCopy returns the namespace of the source of the copy at slot, if only the operator may change that copy; "" if there is none. A
 // copy in mode create counts if its source is in mode update by now, because the copy then follows its source.
 func (w *World) originOfCopy(slot Slot) string {
-	c := w.Copies.record(slot)
+	c := w.Copies.findRecord(slot)
 	if c == nil || !c.flags.has(ours) || c.flags.has(terminating) {
 		return ""
 	}
-	if s := w.Sources.At(slot.At(c.from)); !c.binding() && (s == nil || s.Mode != v1alpha1.ModeUpdate) {
+	if s := w.Sources.At(slot.At(c.from)); !c.isBinding() && (s == nil || s.Mode != v1alpha1.ModeUpdate) {
 		return ""
 	}
 	return c.from
@@ -337,7 +346,7 @@ func (w *World) BindingsTo(role Slot) []Slot {
 	}
 	var bindings []Slot
 	for _, slot := range w.Copies.In(RoleBindingKind, role.Namespace) {
-		if s := w.Sources.At(slot.At(w.Copies.record(slot).from)); s != nil && s.Role == role.Name {
+		if s := w.Sources.At(slot.At(w.Copies.findRecord(slot).from)); s != nil && s.Role == role.Name {
 			bindings = append(bindings, slot)
 		}
 	}

@@ -38,6 +38,7 @@ func (w *World) Preview() []Step {
 	var steps []Step
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		slots := w.SlotsIn(namespace)
+		// Deletions come first, as in a namespace that has moved.
 		for _, slot := range slots {
 			if a := w.Plan(slot); a.Verb == Delete {
 				steps = append(steps, Step{Slot: slot, Verb: Delete, From: a.Source.Namespace, Why: whyDeleted(w, slot, a.Source)})

@@ -30,9 +30,10 @@ func (w *World) MissesRail(slot Slot) bool {
 	if w.Plan(slot).Verb == Create {
 		return true
 	}
-	if w.Copies.record(slot) != nil {
+	// An outdated copy limits rights as well as it did before, so rights need not wait for its update.
+	if w.Copies.findRecord(slot) != nil {
 		return false
 	}
-	p := w.planner(slot)
-	return p.awaitsSource()
+	p := w.newPlanner(slot)
+	return p.waitsForSource()
 }

@@ -32,7 +32,7 @@ func TestRecord(t *testing.T) {
 			if tt.want == (Copy{}) {
 				tt.want = tt.in
 			}
-			if diff := cmp.Diff(&tt.want, pack(&tt.in).unpack(slot)); diff != "" {
+			if diff := cmp.Diff(&tt.want, packCopy(&tt.in).unpackCopy(slot)); diff != "" {
 				t.Error(diff)
 			}
 		})

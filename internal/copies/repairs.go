@@ -25,11 +25,11 @@ type repair struct {
 	loop  bool
 }
 
-func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
+func (r *repair) lastTime() time.Time { return r.times[len(r.times)-1] }
 
 // isPast reports whether the last repair is so old that it no longer counts.
 func (r *repair) isPast(now time.Time, window time.Duration) bool {
-	return now.Sub(r.last()) >= 2*window
+	return now.Sub(r.lastTime()) >= 2*window
 }
 
 // Note adds a repair of the copy at slot. It returns true if the copy counts as changed in a loop with this repair, and did not before.
@@ -58,7 +58,7 @@ func (r *Repairs) Wait(slot Slot, now time.Time, window time.Duration) time.Dura
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known := r.slots[slot]; known != nil && known.loop {
-		return max(0, known.last().Add(window).Sub(now))
+		return max(0, known.lastTime().Add(window).Sub(now))
 	}
 	return 0
 }

@@ -55,11 +55,11 @@ func (s *Sights) Set(kind schema.GroupKind, namespace string, sources, copies bo
 	}
 }
 
-func (s *Sights) forget(kind schema.GroupKind) { delete(s.kinds, kind) }
+func (s *Sights) dropKind(kind schema.GroupKind) { delete(s.kinds, kind) }
 
-// sees reports whether the operator sees all that a plan for slot rests on: the copies in its namespace, and the sources in these
+// seesFacts reports whether the operator sees all that a plan for slot rests on: the copies in its namespace, and the sources in these
 // namespaces of the forest f.
-func (s *Sights) sees(slot Slot, f *forest.Snapshot, sources ...string) bool {
+func (s *Sights) seesFacts(slot Slot, f *forest.Snapshot, sources ...string) bool {
 	k := s.kinds[slot.Kind]
 	return k == nil || sightIn(k.copies, slot.Namespace) == Seen && k.seesSources(f, sources)
 }
@@ -77,6 +77,7 @@ func sightIn(all map[string]Sight, namespace string) Sight {
 }
 
 func setSight(all map[string]Sight, namespace string, now Sight) {
+	// Awaited is the zero value, so it needs no entry.
 	if all[namespace] = now; now == Awaited {
 		delete(all, namespace)
 	}
@@ -100,7 +101,7 @@ func (w *World) AwaitsSight(namespace string) bool {
 	}
 	for kind := range w.Sights.kinds {
 		isRail := kind != RoleBindingKind && w.kinds[kind].synced && w.kinds[kind].mode != Remove
-		if isRail && !w.Sights.sees(Slot{Kind: kind, Namespace: namespace}, w.Forest, from.Names...) {
+		if isRail && !w.Sights.seesFacts(Slot{Kind: kind, Namespace: namespace}, w.Forest, from.Names...) {
 			return true
 		}
 	}

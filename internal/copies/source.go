@@ -33,8 +33,8 @@ type Source struct {
 	Selector labels.Selector
 	// Terminating reports that the source is being deleted. Until it is gone, no copy is written or deleted because of it.
 	Terminating bool
-	// Content is the hash of what is written from the source, Meta the digest of the labels and annotations that are written. Both are empty
-	// until the body of this version has been read.
+	// Content is the hash of what is written from the source, Meta the digest of the labels and annotations that are written. Both are
+	// empty until the body of this version has been read.
 	Content string
 	Meta    uint64
 	// Role is the name of the Role that a RoleBinding names, or ""; empty until the body was read.
@@ -85,7 +85,7 @@ func newSources() *Sources {
 // At returns the source at slot, or nil.
 func (s *Sources) At(slot Slot) *Source { return s.byKey[slot.source()] }
 
-func (s *Sources) has(key sourceKey) bool { return s.byKey[key] != nil }
+func (s *Sources) hasSource(key sourceKey) bool { return s.byKey[key] != nil }
 
 // In returns the slots of the sources of a kind in namespace, or Everywhere.
 func (s *Sources) In(kind schema.GroupKind, namespace string) (slots []Slot) {
@@ -105,7 +105,7 @@ func (s *Sources) In(kind schema.GroupKind, namespace string) (slots []Slot) {
 	return slots
 }
 
-func (s *Sources) put(slot Slot, source *Source) {
+func (s *Sources) setSource(slot Slot, source *Source) {
 	if s.At(slot) == nil {
 		s.counts[slot.Kind]++
 	}
@@ -116,7 +116,7 @@ func (s *Sources) put(slot Slot, source *Source) {
 	s.places[slot.Namespace][slot.place()] = true
 }
 
-func (s *Sources) delete(slot Slot) {
+func (s *Sources) removeSource(slot Slot) {
 	if s.At(slot) == nil {
 		return
 	}
@@ -169,6 +169,7 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source, ok bool) {
 	value, opted := meta.GetLabels()[v1alpha1.LabelPropagate]
 	_, copied := meta.GetLabels()[v1alpha1.LabelInheritedFrom]
+	// A user can take the label off, but the hash still shows that the operator wrote this object.
 	copied = copied || ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash]) != Hash{}
 	if copied || mode == Remove || !opted && mode != All {
 		return nil, false
@@ -245,6 +246,7 @@ func (s selector) Matches(l labels.Labels) bool {
 	if !isSet {
 		return s.Selector.Matches(l)
 	}
+	// First the requirements that a missing key fails; then only keys that the namespace has can fail one.
 	for _, r := range s.needed {
 		if !r.Matches(set) {
 			return false

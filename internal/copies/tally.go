@@ -11,8 +11,8 @@ type tally struct {
 	madeOf map[sourceKey]int // how many copies, by source
 	// written is the size of one existing copy of a source, in bytes, as far as that is known.
 	written map[sourceKey]int
-	// orphaned holds, by namespace, the sources that are gone but have copies that count. A count of one tree visits all of orphaned, and so
-	// must not visit the sources of all other trees.
+	// orphaned holds, by namespace, the sources that are gone but have copies that count. A count of one tree visits all of orphaned, and
+	// so must not visit the sources of all other trees.
 	orphaned  map[string]map[sourceKey]bool
 	hasSource func(sourceKey) bool
 }
@@ -38,8 +38,8 @@ func (t *tally) recordOrphaned(source sourceKey) {
 	}
 }
 
-// count adds change to the number of copies of a source.
-func (t *tally) count(source sourceKey, r *record, change int) {
+// countCopy adds change to the number of copies of a source.
+func (t *tally) countCopy(source sourceKey, r *record, change int) {
 	if !r.flags.has(ours) || r.flags.has(accessCopy) {
 		return
 	}

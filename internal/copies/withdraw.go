@@ -14,17 +14,19 @@ import (
 func (p *planner) planWithdrawal() Action {
 	w, c := p.world, p.copied
 	n := w.Forest.Namespace(p.slot.Namespace)
-	if n == nil || n.Terminating || c == nil || !c.binding() || !c.flags.has(accessCopy) || !w.Sights.sees(p.slot, w.Forest, c.from) {
+	if n == nil || n.Terminating || c == nil || !c.isBinding() || !c.flags.has(accessCopy) || !w.Sights.seesFacts(p.slot, w.Forest, c.from) {
 		return Action{}
 	}
 	from := p.slot.At(c.from)
 	s := w.Sources.At(from)
+	// Elsewhere such copies stay; here rights end together with the namespace that granted them (PROP-H2).
 	if s == nil && w.Loss(from) == GoneWithNamespace {
 		return Action{Verb: Delete, Source: from}
 	}
 	if s == nil || s.Mode == v1alpha1.ModeNone && s.Invalid == "" {
 		return p.planRemoval(from)
 	}
+	// A source that was not read yet can't be compared; its read queues this slot.
 	if s.Content == "" || s.Content == c.content || s.Content == w.Copies.compared[p.slot] {
 		return Action{}
 	}
@@ -74,9 +76,9 @@ func (b *Body) Withdraw(slot Slot, object map[string]any) (Withdrawal, error) {
 	// This content hash is that of no source, so that the copy is written anew when the namespace has a path to a root again.
 	hash := ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	hash.Content = contentOf(append([]byte("withdrawn"), text...))
-	metadata := nested(object, "metadata")
+	metadata := findNested(object, "metadata")
 	delete(metadata, "managedFields")
-	nested(metadata, "annotations")[v1alpha1.AnnotationSourceHash] = hash.String()
+	findNested(metadata, "annotations")[v1alpha1.AnnotationSourceHash] = hash.String()
 	body, err := json.Marshal(object)
 	if err != nil {
 		return Withdrawal{}, fmt.Errorf("writing %s: %w", slot, err)

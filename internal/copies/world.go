@@ -71,7 +71,7 @@ const (
 func NewWorld(f *forest.Snapshot) *World {
 	sources := newSources()
 	w := &World{
-		Forest: f, Sources: sources, Copies: newCopies(sources.has), Sights: newSights(),
+		Forest: f, Sources: sources, Copies: newCopies(sources.hasSource), Sights: newSights(),
 		kinds: map[schema.GroupKind]kindState{}, lost: map[sourceKey]Loss{},
 	}
 	w.Limits = newAllotter(w)
@@ -91,7 +91,7 @@ func (w *World) Synced(kind schema.GroupKind) bool { return w.kinds[kind].synced
 // ForgetKind drops a kind and all that is known of it.
 func (w *World) ForgetKind(kind schema.GroupKind) {
 	delete(w.kinds, kind)
-	w.Sights.forget(kind)
+	w.Sights.dropKind(kind)
 	sources, copies := w.KindIn(kind, Everywhere)
 	for _, slot := range sources {
 		w.DeleteSource(slot)
@@ -113,7 +113,7 @@ func (w *World) Len(kind schema.GroupKind) (sources, copies int) {
 
 // PutSource adds or replaces the source at slot.
 func (w *World) PutSource(slot Slot, s *Source) {
-	w.Sources.put(slot, s)
+	w.Sources.setSource(slot, s)
 	w.Copies.tally.recordOrphaned(slot.source())
 	w.Limits.queueRecount(slot.Namespace)
 	delete(w.lost, slot.source())
@@ -124,17 +124,17 @@ func (w *World) DeleteSource(slot Slot) {
 	if w.Sources.At(slot) == nil {
 		return
 	}
-	w.Sources.delete(slot)
+	w.Sources.removeSource(slot)
 	w.Copies.tally.recordOrphaned(slot.source())
 	w.Limits.queueRecount(slot.Namespace)
 }
 
 // PutCopy adds or replaces the copy at slot. Limits are not counted anew: where a copy is written, the room for it was counted before.
-func (w *World) PutCopy(slot Slot, c *Copy) { w.Copies.put(slot, pack(c)) }
+func (w *World) PutCopy(slot Slot, c *Copy) { w.Copies.setRecord(slot, packCopy(c)) }
 
 // DeleteCopy forgets the copy at slot. With the last copy of a source, it forgets the Loss of that source, too.
 func (w *World) DeleteCopy(slot Slot) {
-	known := w.Copies.delete(slot)
+	known := w.Copies.removeRecord(slot)
 	if known == nil {
 		return
 	}
