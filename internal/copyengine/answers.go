@@ -54,7 +54,7 @@ func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err 
 		o.takeWritten(slot, r.Written)
 	}
 	if r.Repaired {
-		o.repairs.record(slot, string(r.Written.UID))
+		o.repairs.recordRepair(slot, string(r.Written.UID))
 	}
 	if r.Compared != nil {
 		o.takeCompared(slot, r)

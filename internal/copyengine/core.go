@@ -28,7 +28,7 @@ type collector struct {
 	others  []Output
 }
 
-func (c *collector) take() []Output {
+func (c *collector) takeOutputs() []Output {
 	all := c.others
 	if len(c.reports) > 0 {
 		all = append(all, Report{Namespaces: slices.Sorted(maps.Keys(c.reports))})
@@ -44,9 +44,9 @@ func (c *collector) hasRequest() bool {
 	return slices.ContainsFunc(c.others, func(one Output) bool { _, is := one.(Request); return is })
 }
 
-// snapshot returns how many keys are queued; dropKeysSince takes back the keys that were queued since, except keys of namespaces: these
+// countKeys returns how many keys are queued; dropKeysSince takes back the keys that were queued since, except keys of namespaces: these
 // have waited for the removal of what was dropped, and nothing else queues them.
-func (c *collector) snapshot() int { return len(c.keys) }
+func (c *collector) countKeys() int { return len(c.keys) }
 
 func (c *collector) dropKeysSince(before int) {
 	kept := c.keys[:before]

@@ -38,13 +38,14 @@ func (e *events) isDue(one notice) bool {
 
 // announceSource sends an Event on a source, at most once for each reason in Timing.EventQuiet. ConflictResolved is always sent.
 func (e *events) announceSource(slot copies.Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
+	// isDue comes first, because it also records that the Event is sent.
 	if e.isDue(notice{slot, reason}) || reason == v1alpha1.ReasonConflictResolved {
-		e.announce(slot, uid, warning, reason, message)
+		e.announceObject(slot, uid, warning, reason, message)
 	}
 }
 
-// announce sends an Event on a source or a copy.
-func (e *events) announce(slot copies.Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
+// announceObject sends an Event on a source or a copy.
+func (e *events) announceObject(slot copies.Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
 	if k := e.watches.kindOf(slot.Kind); k != nil && k.served.Kind != "" {
 		e.emitOutput(copies.Event{Slot: slot, Kind: k.served, UID: uid, Warning: warning, Reason: reason, Message: message})
 	}

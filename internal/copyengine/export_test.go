@@ -10,7 +10,7 @@ func (s *State) KeptReads() int { return len(s.objects.bodies) }
 // SlotsOf returns all slots that the source at slot may concern in the world w.
 func SlotsOf(w *copies.World, slot copies.Slot) (slots []copies.Slot) {
 	for p := newSpread(w, slot, 0); !p.isOver(); {
-		slots = append(slots, p.next(w.Forest, 2)...)
+		slots = append(slots, p.takeSlots(w.Forest, 2)...)
 	}
 	return slots
 }

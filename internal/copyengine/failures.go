@@ -37,8 +37,8 @@ type failures struct {
 	failed   copies.FailedRequests
 }
 
-// record finds out why the requests for a slot failed, records what a person must know, and queues the slot again.
-func (f *failures) record(slot copies.Slot, action copies.Action, err error) {
+// recordFailure finds out why the requests for a slot failed, records what a person must know, and queues the slot again.
+func (f *failures) recordFailure(slot copies.Slot, action copies.Action, err error) {
 	var otherRole copies.OtherRoleError
 	var unkept copies.UnkeptBindingError
 	switch {
@@ -46,15 +46,16 @@ func (f *failures) record(slot copies.Slot, action copies.Action, err error) {
 		f.recordOtherRole(slot, action, err)
 	case copies.IsNamespaceGone(slot, err): // such a write is neither reported nor tried again
 		f.measured.endSlot(slot)
-		f.troubles.end(slot)
+		f.troubles.endTrouble(slot)
 	case errors.Is(err, copies.ErrBeingDeleted), apierrors.IsConflict(err):
-		recorded := f.troubles.record(slot, slotTrouble{text: err.Error()})
+		recorded := f.troubles.recordTry(slot, slotTrouble{text: err.Error()})
 		recorded.seen = false
 		// A watch may queue it sooner.
 		f.queueAfter(slotKey(slot), copies.Backoff(time.Second, f.settings.Timing.ConflictMax, recorded.tries, slot))
 	case errors.Is(err, copies.ErrObstacle):
 		f.measured.endSlot(slot)
 		f.recordConflict(slot, action, true)
+	// After all that the API server refuses for a passing reason: what is left here needs a person.
 	case apianswer.IsRefusal(err), errors.As(err, &unkept):
 		f.measured.endSlot(slot)
 		f.recordRejection(slot, action, err)
@@ -65,7 +66,7 @@ func (f *failures) record(slot copies.Slot, action copies.Action, err error) {
 
 // retryLater queues a key again, with a back-off, after its request has failed without being refused: no connection, 429, 5xx.
 func (f *failures) retryLater(key Key, err error) {
-	recorded := f.troubles.record(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
+	recorded := f.troubles.recordTry(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
 	if line, ok := f.failed.Add(f.now, key.Slot, err); ok {
 		f.emitOutput(line)
 	}
@@ -77,7 +78,7 @@ func (f *failures) retryLater(key Key, err error) {
 func (f *failures) recordConflict(slot copies.Slot, action copies.Action, unseen bool) {
 	source := f.world.Sources.At(action.Source)
 	silent := source != nil && source.Mode == v1alpha1.ModeCreate
-	recorded := f.troubles.record(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace,
+	recorded := f.troubles.recordTry(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace,
 		text: copies.ErrObstacle.Error(), silent: silent})
 	recorded.seen = !unseen
 	if source != nil && !silent && recorded.announceOnce() {
@@ -99,7 +100,7 @@ func (f *failures) recordConflict(slot copies.Slot, action copies.Action, unseen
 // recordRejection records that a copy is refused, by the API server or by the operator itself.
 func (f *failures) recordRejection(slot copies.Slot, action copies.Action, err error) {
 	said := text.Cut(err.Error(), 512)
-	recorded := f.troubles.record(slot, slotTrouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
+	recorded := f.troubles.recordTry(slot, slotTrouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
 	if source := f.world.Sources.At(action.Source); source != nil && !passesSoon(err, recorded.tries) && recorded.announceOnce() {
 		f.events.announceSource(action.Source, source.UID, true, v1alpha1.ReasonCopyRejected,
 			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
@@ -112,7 +113,7 @@ func (f *failures) recordRejection(slot copies.Slot, action copies.Action, err e
 func (f *failures) recordOtherRole(slot copies.Slot, action copies.Action, err error) {
 	const soon = 3
 	if known := f.troubles.troubleAt(slot); known.reason == "" && known.tries < soon {
-		recorded := f.troubles.record(slot, slotTrouble{text: err.Error()})
+		recorded := f.troubles.recordTry(slot, slotTrouble{text: err.Error()})
 		f.queueAfter(slotKey(slot), copies.Backoff(time.Second/4, f.settings.Timing.ConflictMax, recorded.tries, slot))
 		return
 	}

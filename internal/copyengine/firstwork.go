@@ -22,13 +22,13 @@ func (w *firstWork) countsOf(task Task) map[string]int {
 	return w.sources
 }
 
-// finish records that the first work is done.
-func (w *firstWork) finish() { *w = firstWork{done: true} }
+// endWork records that the first work is done.
+func (w *firstWork) endWork() { *w = firstWork{done: true} }
 
 func (w *firstWork) isEmpty() bool { return len(w.open) == 0 }
 
-// add adds keys, unless the first work is done.
-func (w *firstWork) add(keys ...Key) {
+// addKeys adds keys, unless the first work is done.
+func (w *firstWork) addKeys(keys ...Key) {
 	if w.done {
 		return
 	}
@@ -40,8 +40,8 @@ func (w *firstWork) add(keys ...Key) {
 	}
 }
 
-// remove removes a key, and reports whether it was the last one of its namespace and of its counts.
-func (w *firstWork) remove(key Key) (last bool) {
+// removeKey removes a key, and reports whether it was the last one of its namespace and of its counts.
+func (w *firstWork) removeKey(key Key) (last bool) {
 	delete(w.open, key)
 	counts, namespace := w.countsOf(key.Task), key.Slot.Namespace
 	if counts[namespace]--; counts[namespace] > 0 {

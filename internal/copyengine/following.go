@@ -13,8 +13,8 @@ import (
 // Narrow kinds are watched in the namespaces of the forest, halted ones included, and in namespaces that have left the forest and hold
 // copies, or may hold some. This file decides which namespaces these are, and what a change of what the operator sees there means.
 
-// follow asks for watches in other namespaces, if narrow kinds are to be watched elsewhere than before.
-func (ws *watches) follow() {
+// followNamespaces asks for watches in other namespaces, if narrow kinds are to be watched elsewhere than before.
+func (ws *watches) followNamespaces() {
 	wanted := ws.findFollowed()
 	if ws.followed != nil && maps.Equal(ws.followed, wanted) {
 		return
@@ -24,7 +24,7 @@ func (ws *watches) follow() {
 	for _, k := range ws.kinds {
 		for _, w := range k.watches {
 			if k.IsNarrow() {
-				ws.settle(k, w)
+				ws.setNarrowState(k, w)
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func (ws *watches) isFollowed(namespace string) bool {
 }
 
 // hasDeparted reports whether namespace has left the forest and may hold copies that no watch has shown. Once the operator knows all copies
-// there, hasDeparted forgets the namespace.
+// there, hasDeparted drops the namespace.
 func (ws *watches) hasDeparted(namespace string, uid types.UID) bool {
 	if uid == "" || ws.departed[namespace] != uid {
 		return false
@@ -101,6 +101,7 @@ func (ws *watches) setSight(watch Watch, namespace string, now copies.Sight) {
 		return
 	}
 	for _, slot := range w.OriginsIn(watch.Kind, namespace) {
+		// While the namespace was unseen, nothing looked for its missing sources.
 		w.SetLoss(slot, copies.Unverified)
 		ws.queueKeys(sourceTask(slot))
 	}

@@ -22,7 +22,7 @@ func (l *limits) recordHeld(slot copies.Slot, action copies.Action) {
 	l.world.Limits.NoteHeld(action.Source)
 	l.queueAfter(limitsKey(l.world.Forest.RootOf(action.Source.Namespace)), limitsPause)
 	l.measured.endSlot(slot)
-	l.troubles.clear(slot, action)
+	l.troubles.clearTrouble(slot, action)
 }
 
 // holdsBack reports whether a new copy in a tree with limits must wait because not all kinds are listed yet: copies that were not
@@ -31,6 +31,7 @@ func (l *limits) holdsBack(slot copies.Slot, action copies.Action) bool {
 	if action.Verb != copies.Create || !l.watches.areSyncing() || !copies.IsLimited(l.world.Forest, slot.Namespace) {
 		return false
 	}
+	// Limits never hold back access copies, so neither does a count that is not complete.
 	if source := l.world.Sources.At(action.Source); source == nil || source.Access {
 		return false
 	}

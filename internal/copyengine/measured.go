@@ -47,11 +47,11 @@ func (m *measured) emitMoves(began []time.Time) {
 }
 
 // beginRecording is called when everything is known of a source that is needed to plan its slots.
-func (m *measured) beginRecording(source copies.Slot) { m.fanouts.open(source) }
+func (m *measured) beginRecording(source copies.Slot) { m.fanouts.openFanout(source) }
 
 // recordSlots records which of slots are to be written because of the source's change.
 func (m *measured) recordSlots(source copies.Slot, slots []copies.Slot) {
-	m.fanouts.record(source, slots, m.world.Plan)
+	m.fanouts.recordSlots(source, slots, m.world.Plan)
 }
 
 // endRecording is called when all slots of a source are recorded.
@@ -102,8 +102,8 @@ func isWrite(verb copies.Verb) bool {
 	return verb == copies.Create || verb == copies.Update || verb == copies.Delete
 }
 
-// open begins the fan-out of a source, if the source has changed.
-func (f fanouts) open(source copies.Slot) {
+// openFanout begins the fan-out of a source, if the source has changed.
+func (f fanouts) openFanout(source copies.Slot) {
 	since, changed := f.began[source]
 	if !changed {
 		return
@@ -116,8 +116,8 @@ func (f fanouts) open(source copies.Slot) {
 	f.underWay[of][fanoutKey{source.Namespace, true}] = &fanout{since: since, left: map[string]bool{}}
 }
 
-// record records which of slots are to be written because of the source's change. plan describes what a slot needs now.
-func (f fanouts) record(source copies.Slot, slots []copies.Slot, plan func(copies.Slot) copies.Action) {
+// recordSlots records which of slots are to be written because of the source's change. plan describes what a slot needs now.
+func (f fanouts) recordSlots(source copies.Slot, slots []copies.Slot, plan func(copies.Slot) copies.Action) {
 	one := f.underWay[sameName(source)][fanoutKey{source.Namespace, true}]
 	if one == nil {
 		return
@@ -138,7 +138,7 @@ func (f fanouts) endRecording(source copies.Slot) (ended *fanout) {
 	if one == nil {
 		return nil
 	}
-	f.forget(of, fanoutKey{source.Namespace, true})
+	f.dropFanout(of, fanoutKey{source.Namespace, true})
 	switch {
 	case len(one.left) > 0:
 		if f.underWay[of] == nil {
@@ -157,13 +157,13 @@ func (f fanouts) recordAnswer(slot copies.Slot) (ended []*fanout) {
 	for key, one := range f.underWay[of] {
 		if delete(one.left, slot.Namespace); len(one.left) == 0 && !key.open {
 			ended = append(ended, one)
-			f.forget(of, key)
+			f.dropFanout(of, key)
 		}
 	}
 	return ended
 }
 
-func (f fanouts) forget(of copies.Slot, key fanoutKey) {
+func (f fanouts) dropFanout(of copies.Slot, key fanoutKey) {
 	if delete(f.underWay[of], key); len(f.underWay[of]) == 0 {
 		delete(f.underWay, of)
 	}
@@ -188,6 +188,7 @@ func (m moves) beginMoves(c ForestChanged, now time.Time) {
 		switch {
 		case n == nil:
 			delete(m, name)
+		// A namespace that was deleted and created again has not moved.
 		case old != nil && old.UID == n.UID && old.Parent() != n.Parent():
 			m[name] = &move{since: now, next: map[string]bool{}, left: map[copies.Slot]bool{}}
 		}

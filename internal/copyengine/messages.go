@@ -121,13 +121,14 @@ type CopyWritten struct {
 type Result struct {
 	// Written is the copy as a write has left it.
 	Written *metav1.PartialObjectMetadata
-	// Found is a copy of the operator's own that was found where none was known. Unlabelled reports that its label inherited-from is missing.
+	// Found is a copy of the operator's own that was found where none was known. Unlabelled reports that its label inherited-from is
+	// missing.
 	Found      *metav1.PartialObjectMetadata
 	Unlabelled bool
 	// Absent reports that the copy does not exist, Deleted that the API server has accepted its deletion.
 	Absent, Deleted bool
-	// Compared is the body of the source with which the whole copy was compared: the copy needs no change. ComparedUID and ComparedVersion are
-	// those of the copy.
+	// Compared is the body of the source with which the whole copy was compared: the copy needs no change. ComparedUID and ComparedVersion
+	// are those of the copy.
 	Compared        *copies.Body
 	ComparedUID     string
 	ComparedVersion string

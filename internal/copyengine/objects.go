@@ -22,7 +22,8 @@ type objects struct {
 	watches  *watches
 	// newest holds, for each watch of copies, the highest resourceVersion that the watch has shown.
 	newest copies.Newest[watchedPlace]
-	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when such a copy is gone.
+	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when such a copy is
+	// gone.
 	unlabelled map[copies.Slot]string
 	// sought are the missing sources that FindLoss requests are looking for. An answer counts only while its source is in sought. A source
 	// leaves it when a watch shows it, or when its namespace changes.
@@ -48,8 +49,8 @@ func (w Watch) slotOf(object *metav1.PartialObjectMetadata) copies.Slot {
 	return copies.Slot{Kind: w.Kind, Namespace: object.Namespace, Name: object.Name}
 }
 
-// seek records that a FindLoss request looks for a source. endSearch reports whether its answer counts.
-func (o *objects) seek(source copies.Slot) { o.sought[source] = true }
+// beginSearch records that a FindLoss request looks for a source. endSearch reports whether its answer counts.
+func (o *objects) beginSearch(source copies.Slot) { o.sought[source] = true }
 
 func (o *objects) endSearch(source copies.Slot) bool {
 	counts := o.sought[source]
@@ -57,9 +58,9 @@ func (o *objects) endSearch(source copies.Slot) bool {
 	return counts
 }
 
-// forgetSought discards the answers of FindLoss requests that are under way for sources in these namespaces. They may be outdated, so the
+// dropSought discards the answers of FindLoss requests that are under way for sources in these namespaces. They may be outdated, so the
 // sources are looked for again.
-func (o *objects) forgetSought(namespaces []string) {
+func (o *objects) dropSought(namespaces []string) {
 	if len(o.sought) == 0 {
 		return
 	}
@@ -73,8 +74,8 @@ func (o *objects) forgetSought(namespaces []string) {
 func (o *objects) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
 	o.recordNewest(watch, object.Namespace, object.ResourceVersion)
 	if watch.Role == SourcesAndCopies {
-		// A watch of every object goes on to show a copy whose label inherited-from was removed, so that it can be repaired at once. In a watch
-		// of labelled objects such a copy merely disappears, and the POST that follows finds it.
+		// A watch of every object goes on to show a copy whose label inherited-from was removed, so that it can be repaired at once. In a
+		// watch of labelled objects such a copy merely disappears, and the POST that follows finds it.
 		if from := copies.UnlabelledFrom(o.world.Forest, watch.slotOf(object), object); from != "" {
 			o.takeUnlabelled(watch, object, from)
 			return
@@ -133,6 +134,7 @@ func (o *objects) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
 		o.dropCopy(slot)
 		return
 	}
+	// Another object of the same name: nothing that was known of the old one holds.
 	if known != nil && known.UID != string(object.UID) {
 		known = nil
 	}
@@ -141,11 +143,13 @@ func (o *objects) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
 	}
 	now := o.settings.Rules.CopyOf(slot, object)
 	if known != nil && known.Digest != 0 {
+		// A copy that this process has not written has no digest: its drift is found by Inspect.
 		now.Digest = o.settings.Rules.Digest(object)
 		now.Drifted = known.Drifted || now.Digest != known.Digest
 	}
 	delete(o.unlabelled, slot)
 	o.world.PutCopy(slot, now)
+	// A copied RoleBinding exists only as long as the copy of the Role that it names (PROP-I13).
 	o.queueKeys(slotKeys(o.world.BindingsTo(slot))...)
 	o.queueKeys(slotKey(slot))
 	o.removals.endBarrier(slot.Namespace)
@@ -220,7 +224,7 @@ func (o *objects) dropCopy(slot copies.Slot) {
 		return
 	}
 	delete(o.unlabelled, slot)
-	o.repairs.forget(slot)
+	o.repairs.dropDrift(slot)
 	o.world.DeleteCopy(slot)
 	o.queueLimits(known.From)
 	o.queueKeys(slotKeys(o.world.BindingsTo(slot))...)
@@ -265,13 +269,13 @@ func (o *objects) readAnew(kind schema.GroupKind) {
 func (o *objects) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged) {
 	namespace, now := c.Namespace, c.Status
 	wasWide := w.isWide()
-	changed := w.record(namespace, now)
+	changed := w.recordStatus(namespace, now)
 	ended := now.State == watchset.Pending && now.Err == nil && namespace != copies.Everywhere
 	switch {
 	case ended && wasWide: // the watch of the whole cluster shows what this watch has shown
 		o.watches.setSight(c.Watch, namespace, copies.Awaited)
 	case ended:
-		o.forgetNamespace(c.Watch, namespace)
+		o.dropNamespace(c.Watch, namespace)
 	default:
 		o.watches.setSight(c.Watch, namespace, sightOf(now))
 	}
@@ -279,21 +283,21 @@ func (o *objects) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChange
 		o.emitOutput(FollowSoon{})
 	}
 	if changed && namespace == copies.Everywhere && now.State == watchset.Forbidden { // a degraded watch may recover without a new list
-		o.forgetElsewhere(c.Watch)
+		o.dropElsewhere(c.Watch)
 	}
-	o.watches.settle(k, w)
+	o.watches.setNarrowState(k, w)
 	if changed {
 		o.reportVisibility(namespace)
 	}
 }
 
-// forgetElsewhere is called when a watch of the whole cluster has ended. It drops the objects from namespaces that are not followed,
+// dropElsewhere is called when a watch of the whole cluster has ended. It drops the objects from namespaces that are not followed,
 // because no other watch would show when such an object goes. No slot or source is queued, because the objects may still exist.
-func (o *objects) forgetElsewhere(watch Watch) {
+func (o *objects) dropElsewhere(watch Watch) {
 	sources, copied := o.world.KindIn(watch.Kind, copies.Everywhere)
 	followed := o.watches.findFollowed()
 	isElsewhere := func(slot copies.Slot) bool { _, is := followed[slot.Namespace]; return !is }
-	before := o.out.snapshot()
+	before := o.out.countKeys()
 	for _, slot := range sources {
 		if watch.Role.showsSources() && isElsewhere(slot) {
 			o.dropSource(slot)
@@ -308,12 +312,12 @@ func (o *objects) forgetElsewhere(watch Watch) {
 	o.out.dropKeysSince(before)
 }
 
-// forgetNamespace drops what a watch has shown of a namespace that it does not show any more. Slots and sources are queued only if the
+// dropNamespace drops what a watch has shown of a namespace that it does not show any more. Slots and sources are queued only if the
 // namespace itself is gone: otherwise the dropped objects may still exist.
-func (o *objects) forgetNamespace(watch Watch, namespace string) {
+func (o *objects) dropNamespace(watch Watch, namespace string) {
 	o.world.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), copies.Awaited)
 	sources, copied := o.world.KindIn(watch.Kind, namespace)
-	before := o.out.snapshot()
+	before := o.out.countKeys()
 	o.dropMissing(watch, sources, copied, nil)
 	if watch.Role.showsCopies() {
 		delete(o.newest, o.watchedPlaceOf(watch.Kind, namespace))

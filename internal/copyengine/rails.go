@@ -31,8 +31,8 @@ type railWait struct {
 	bindings map[copies.Slot]bool // slots of RoleBindings that wait for the rails
 }
 
-// forget is called when a namespace is gone.
-func (r *rails) forget(namespace string) { delete(r.waits, namespace) }
+// dropWait is called when a namespace is gone.
+func (r *rails) dropWait(namespace string) { delete(r.waits, namespace) }
 
 // holdsBack reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again when the rails are
 // there, or when the slot has waited for Timing.Rails.
@@ -55,6 +55,7 @@ func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
 		return false
 	}
 	if r.watches.areSyncing() || r.world.AwaitsSight(slot.Namespace) {
+		// No write of a rail ends this wait, so the slot looks again by itself.
 		left = min(left, syncRetry)
 	}
 	r.queueAfter(slotKey(slot), left)
@@ -78,7 +79,7 @@ func (r *rails) answerRights(namespace string) {
 // slots that are queued when the last of the rails has been written.
 func (r *rails) findWait(namespace string, bindings ...copies.Slot) (missing []copies.Slot, waited time.Duration) {
 	if missing = r.findMissing(namespace); missing == nil {
-		r.release(namespace)
+		r.releaseBindings(namespace)
 		return nil, 0
 	}
 	wait := r.waits[namespace]
@@ -86,6 +87,7 @@ func (r *rails) findWait(namespace string, bindings ...copies.Slot) (missing []c
 		wait = &railWait{since: r.now, bindings: map[copies.Slot]bool{}}
 		r.waits[namespace] = wait
 	}
+	// Anew each time, because rails may be added or no longer wanted while the namespace waits.
 	wait.missing = make(map[copies.Slot]bool, len(missing))
 	for _, slot := range missing {
 		wait.missing[slot] = true
@@ -129,12 +131,12 @@ func (r *rails) endWait(slot copies.Slot) {
 		return
 	}
 	if delete(wait.missing, slot); len(wait.missing) == 0 {
-		r.release(slot.Namespace)
+		r.releaseBindings(slot.Namespace)
 	}
 }
 
-// release ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
-func (r *rails) release(namespace string) {
+// releaseBindings ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
+func (r *rails) releaseBindings(namespace string) {
 	wait := r.waits[namespace]
 	if wait == nil {
 		return

@@ -47,11 +47,11 @@ func (r *removals) isStuck(namespace string) bool {
 	return barrier != nil && barrier.reported
 }
 
-// waiting returns the namespaces that wait for removals.
-func (r *removals) waiting() []string { return slices.Collect(maps.Keys(r.barriers)) }
+// findWaiting returns the namespaces that wait for removals.
+func (r *removals) findWaiting() []string { return slices.Collect(maps.Keys(r.barriers)) }
 
-// begin is called before a DELETE in namespace.
-func (r *removals) begin(namespace string) { r.unanswered[namespace]++ }
+// beginRemoval is called before a DELETE in namespace.
+func (r *removals) beginRemoval(namespace string) { r.unanswered[namespace]++ }
 
 // endBarrier takes the barrier of a namespace away, if it has one, and queues the namespace.
 func (r *removals) endBarrier(namespace string) {
@@ -73,6 +73,7 @@ func (r *removals) dropBarrier(namespace string) bool {
 // endRemoval is called when a DELETE in namespace was answered.
 func (r *removals) endRemoval(namespace string, err error) {
 	r.unanswered[namespace]--
+	// Only the last answer lets writes begin: until then a deleted copy may still grant or allow something (PROP-V1).
 	if r.unanswered[namespace] > 0 {
 		return
 	}

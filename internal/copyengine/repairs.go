@@ -19,8 +19,8 @@ type repairs struct {
 // recordDrift records how the drift of a copy was found.
 func (r *repairs) recordDrift(slot copies.Slot, by DriftSource) { r.found[slot] = by }
 
-// forget is called when a copy is gone.
-func (r *repairs) forget(slot copies.Slot) { delete(r.found, slot) }
+// dropDrift is called when a copy is gone.
+func (r *repairs) dropDrift(slot copies.Slot) { delete(r.found, slot) }
 
 // holdsBack reports whether a repair must wait because somebody changes the copy in a loop. The slot is queued for later then.
 func (r *repairs) holdsBack(slot copies.Slot, action copies.Action, over *copies.Copy) bool {
@@ -34,17 +34,17 @@ func (r *repairs) holdsBack(slot copies.Slot, action copies.Action, over *copies
 	return wait > 0
 }
 
-// record announces a repair of drift, and also the loop if this repair is the first that shows one (see Repairs).
-func (r *repairs) record(slot copies.Slot, uid string) {
+// recordRepair announces a repair of drift, and also the loop if this repair is the first that shows one (see Repairs).
+func (r *repairs) recordRepair(slot copies.Slot, uid string) {
 	found, recorded := r.found[slot]
 	if delete(r.found, slot); !recorded {
 		found = FoundByWatch
 	}
 	r.emitOutput(CopyRepaired{Kind: slot.Kind, Found: found})
-	r.events.announce(slot, uid, false, v1alpha1.ReasonDriftRepaired,
+	r.events.announceObject(slot, uid, false, v1alpha1.ReasonDriftRepaired,
 		"another client changed this copy, and the operator restored it: change the source instead")
 	if window := r.settings.Timing.LoopWindow; r.known.Note(slot, r.now, window) {
-		r.events.announce(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
+		r.events.announceObject(slot, uid, true, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
 			"another client keeps changing this copy: from now on the operator restores it only once in %s. Change the source, or find the client "+
 				"in managedFields and stop it", window))
 	}

@@ -43,9 +43,9 @@ func newSpread(w *copies.World, source copies.Slot, begin int64) *spread {
 // isOver reports whether next has returned all slots.
 func (p *spread) isOver() bool { return len(p.below) == 0 && len(p.copied) == 0 }
 
-// next returns the slots of one step. In a step it looks at as many namespaces as parameter most says, or fewer. Each slot is returned
+// takeSlots returns the slots of one step. In a step it looks at as many namespaces as parameter most says, or fewer. Each slot is returned
 // once, even in a cycle of namespaces.
-func (p *spread) next(f *forest.Snapshot, most int) (slots []copies.Slot) {
+func (p *spread) takeSlots(f *forest.Snapshot, most int) (slots []copies.Slot) {
 	for range most {
 		isBelow, from := true, &p.below
 		if len(p.below) == 0 {
@@ -92,7 +92,7 @@ func (sp *spreads) startSource(slot copies.Slot) {
 		return
 	case known == nil && sp.needsLoss(slot):
 		if k.resource.Resource != "" {
-			sp.objects.seek(slot)
+			sp.objects.beginSearch(slot)
 			sp.emitOutput(FindLoss{Source: slot, Resource: k.resource, Mode: k.Mode})
 		}
 		return
@@ -103,7 +103,7 @@ func (sp *spreads) startSource(slot copies.Slot) {
 		sp.requestSource(slot)
 		return
 	case known.IsUnread():
-		sp.begin(slot, spread{seeking: true})
+		sp.beginSpread(slot, spread{seeking: true})
 		return
 	}
 	sp.finishSource(slot, false)
@@ -143,6 +143,7 @@ func (sp *spreads) takeLoss(l LossFound) {
 }
 
 func (sp *spreads) endSource(slot copies.Slot, err error, wasRead bool) {
+	// Not found is an answer: the source has gone, and the next event of its watch shows that.
 	if err != nil && !apierrors.IsNotFound(err) {
 		sp.failures.retryLater(sourceTask(slot), err)
 		return
@@ -159,25 +160,25 @@ func (sp *spreads) finishSource(slot copies.Slot, wasRead bool) {
 		sp.events.announceSource(slot, known.UID, true, v1alpha1.ReasonSourceExcluded, known.Excluded)
 	}
 	sp.measured.beginRecording(slot)
-	sp.begin(slot, spread{wasRead: wasRead})
+	sp.beginSpread(slot, spread{wasRead: wasRead})
 }
 
-// begin begins a spread, in place of one of the same source that is not over, and takes its first step. seeking and wasRead are those
+// beginSpread begins a spread, in place of one of the same source that is not over, and takes its first step. seeking and wasRead are those
 // of purpose.
-func (sp *spreads) begin(source copies.Slot, purpose spread) {
+func (sp *spreads) beginSpread(source copies.Slot, purpose spread) {
 	p := newSpread(sp.world, source, sp.now.UnixNano())
 	p.seeking, p.wasRead = purpose.seeking, purpose.wasRead
 	sp.all[source] = p
-	sp.step(source)
+	sp.stepSpread(source)
 }
 
-// step takes the next step of the spread of a source, and queues the step after it.
-func (sp *spreads) step(source copies.Slot) {
+// stepSpread takes the next step of the spread of a source, and queues the step after it.
+func (sp *spreads) stepSpread(source copies.Slot) {
 	p := sp.all[source]
 	if p == nil { // a newer spread took its place, and is over
 		return
 	}
-	slots := p.next(sp.world.Forest, cmp.Or(sp.settings.SpreadStep, spreadStep))
+	slots := p.takeSlots(sp.world.Forest, cmp.Or(sp.settings.SpreadStep, spreadStep))
 	isAsked := p.seeking && slices.ContainsFunc(slots, sp.asksFor(source))
 	if !p.seeking {
 		sp.queueSlots(p, slots)
@@ -200,8 +201,8 @@ func (sp *spreads) step(source copies.Slot) {
 // queueSlots queues slots that a source concerns.
 func (sp *spreads) queueSlots(p *spread, slots []copies.Slot) {
 	if known := sp.world.Sources.At(p.source); p.wasRead && known != nil && known.IsUnread() {
-		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. If they were queued now, they
-		// would ask for the same read again and again.
+		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. If they were queued now,
+		// they would ask for the same read again and again.
 		slots = slices.DeleteFunc(slots, sp.asksFor(p.source))
 	}
 	sp.measured.recordSlots(p.source, slots)

@@ -135,11 +135,12 @@ func (s *State) Apply(now time.Time, input Input) []Output {
 	s.now = now
 	input.applyTo(s)
 	s.troubles.followFirst(input)
-	return s.out.take()
+	return s.out.takeOutputs()
 }
 
 func (Elected) applyTo(s *State) {
 	s.leading = true
+	// A standby applies what its watches show and works on no keys, so nothing was planned until now.
 	s.watches.queueAll()
 }
 
@@ -150,7 +151,7 @@ func (w Started) applyTo(s *State) {
 	case LookAtSource:
 		s.spreads.startSource(w.Key.Slot)
 	case SpreadSource:
-		s.spreads.step(w.Key.Slot)
+		s.spreads.stepSpread(w.Key.Slot)
 	case LookAtLimits:
 		s.limits.reviewTree(w.Key.Slot.Namespace)
 	case WriteSlot:
@@ -163,7 +164,7 @@ func (w Started) applyTo(s *State) {
 func (c RemovalChecked) applyTo(s *State) {
 	switch {
 	case c.Err == nil && s.world.Plan(c.Slot).Verb == copies.Delete:
-		s.removals.begin(c.Slot.Namespace)
+		s.removals.beginRemoval(c.Slot.Namespace)
 		s.emitOutput(WriteCopy{Slot: c.Slot, Resource: s.watches.kindOf(c.Slot.Kind).resource, Action: c.Action, Over: c.Over})
 		return
 	case c.Err == nil: // another worker's read of the namespaces above has shown what the watch will show later
@@ -173,6 +174,7 @@ func (c RemovalChecked) applyTo(s *State) {
 }
 
 func (c CopyWritten) applyTo(s *State) {
+	// The World comes first, so that all that follows plans with what this write has shown.
 	s.objects.takeResult(c.Slot, c.WriteCopy, c.Result, c.Err)
 	if c.Action.Verb == copies.Delete {
 		s.removals.endRemoval(c.Slot.Namespace, c.Err)
@@ -183,21 +185,23 @@ func (c CopyWritten) applyTo(s *State) {
 func (c ForestChanged) applyTo(s *State) {
 	s.world.Forest = c.New
 	s.watches.recordDeparted(c)
-	s.objects.forgetSought(c.Namespaces)
+	s.objects.dropSought(c.Namespaces)
 	for _, namespace := range c.Namespaces {
 		s.queueKeys(namespaceKey(namespace))
 		for _, slot := range s.world.Doubtful(namespace) {
+			// Such a source was doubtful because of its namespace, which has changed now: it is looked for again.
 			s.world.SetLoss(slot, copies.Unverified)
 			s.queueKeys(sourceTask(slot))
 		}
 		if c.New.Namespace(namespace) == nil {
-			s.rails.forget(namespace)
+			s.rails.dropWait(namespace)
 		}
 	}
+	// Labels and places of namespaces decide how many copies a source claims.
 	for _, root := range s.world.Limits.RootsHeldBack() {
 		s.queueKeys(limitsKey(root))
 	}
-	s.troubles.forgetNamespaces(c)
+	s.troubles.dropNamespaces(c)
 	s.measured.beginMoves(c)
 	s.emitOutput(FollowSoon{})
 }
@@ -211,7 +215,7 @@ func (t Ticked) applyTo(s *State) {
 
 func (r BodyRead) applyTo(s *State) { s.objects.takeBody(r) }
 
-func (FollowDue) applyTo(s *State) { s.watches.follow() }
+func (FollowDue) applyTo(s *State) { s.watches.followNamespaces() }
 
 func (o ObjectSeen) applyTo(s *State) { s.objects.takeObject(o.Watch, o.Object) }
 
@@ -242,7 +246,8 @@ func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	w := s.world
 	turn := fairqueue.Attributes{Tenant: w.Forest.RootOf(key.Slot.Namespace)}
 	if key.Task != WriteSlot {
-		// A look at a namespace, or at the limits of a tree, costs no request. A look at a source, or a step of its spread, may cost a read.
+		// A look at a namespace, or at the limits of a tree, costs no request. A look at a source, or a step of its spread, may cost a
+		// read.
 		turn.Urgent = key.Task == LookAtNamespace || key.Task == LookAtLimits || copies.GivesRights(key.Slot)
 		return turn
 	}
@@ -256,7 +261,9 @@ func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	}
 	switch {
 	case copies.GivesRights(key.Slot) && action.Verb != copies.Create:
+		// No Create: such a write may take rights away, and no flood of other copies may keep a right alive.
 		turn.Class, turn.Weight, turn.Urgent = 0, 0, true
+	// Before what is written: it may grant or allow what its namespace must not have any more.
 	case action.Verb == copies.Delete:
 		turn.Class = 1
 	}
@@ -283,6 +290,7 @@ func (s *State) startSlot(slot copies.Slot) {
 	}
 	k := s.watches.kindOf(slot.Kind)
 	switch {
+	// The API server doesn't serve the kind: all its slots are queued once the kind is active.
 	case k == nil || k.resource.Resource == "":
 	case action.Reason == v1alpha1.ReasonLimitExceeded:
 		s.limits.recordHeld(slot, action)
@@ -294,8 +302,10 @@ func (s *State) startSlot(slot copies.Slot) {
 	case action.Verb == copies.Nothing:
 		s.finishSlot(slot, action)
 	case action.Verb == copies.Delete:
+		// The watch of Namespaces may be behind, so the namespaces above are read before each deletion (PROP-V6).
 		s.emitOutput(CheckRemoval{Slot: slot, Action: action, Over: over})
 	default:
+		// A slot whose last try found an object is probed by a read of metadata, not by another POST (PROP-I10).
 		s.emitOutput(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == copies.Create &&
 			s.troubles.troubleAt(slot).isBlocked()})
 	}
@@ -307,11 +317,12 @@ func (s *State) endSlot(slot copies.Slot, action copies.Action, err error) {
 	case errors.Is(err, copies.ErrBehind):
 		s.queueAfter(slotKey(slot), behindRetry)
 	case err != nil:
-		s.failures.record(slot, action, err)
+		s.failures.recordFailure(slot, action, err)
 	default:
 		s.finishSlot(slot, action)
 		s.queueOvertaken(slot, action)
 	}
+	// Also after a failure: a rail whose name another object has must not hold rights back (PROP-O6).
 	s.rails.endWait(slot)
 }
 
@@ -320,7 +331,7 @@ func (s *State) finishSlot(slot copies.Slot, action copies.Action) {
 	if !waitsForRemoval(action) {
 		s.measured.endSlot(slot)
 	}
-	s.troubles.clear(slot, action)
+	s.troubles.clearTrouble(slot, action)
 	s.reviewLimitsSoon(slot.Namespace) // a copy that was written may be smaller than the one that it replaced, and leave room
 	s.queueBindings(slot)
 }

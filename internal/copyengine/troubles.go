@@ -59,8 +59,8 @@ func (t *troubles) slotsIn(namespace string) []copies.Slot {
 	return slices.Collect(maps.Keys(t.slots[namespace]))
 }
 
-// record counts one more failed try of a slot.
-func (t *troubles) record(slot copies.Slot, now slotTrouble) *slotTrouble {
+// recordTry counts one more failed try of a slot.
+func (t *troubles) recordTry(slot copies.Slot, now slotTrouble) *slotTrouble {
 	known := t.slots[slot.Namespace][slot]
 	switch {
 	case known != nil && known.reason != "" && now.reason == "": // a failure that passes by itself does not replace a trouble with a reason
@@ -107,45 +107,45 @@ func (t *troubles) recordInvalid(slot copies.Slot, source *copies.Source) {
 	t.reportNamespaces(slot.Namespace)
 }
 
-// clearTransient forgets the trouble at slot if it is a failure that passes by itself, such as that of a read of a source. A trouble with a
+// clearTransient drops the trouble at slot if it is a failure that passes by itself, such as that of a read of a source. A trouble with a
 // reason, such as a conflict, stays.
 func (t *troubles) clearTransient(slot copies.Slot) {
 	if known := t.slots[slot.Namespace][slot]; known != nil && known.reason == "" {
-		t.forget(slot)
+		t.dropTrouble(slot)
 	}
 }
 
-// clear forgets the trouble of a slot that is in order again. If a conflict there was announced, and action has ended it,
-// clear announces that, too.
-func (t *troubles) clear(slot copies.Slot, action copies.Action) {
-	was := t.end(slot)
+// clearTrouble drops the trouble of a slot that is in order again. If a conflict there was announced, and action has ended it,
+// clearTrouble announces that, too.
+func (t *troubles) clearTrouble(slot copies.Slot, action copies.Action) {
+	was := t.endTrouble(slot)
 	if source := t.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != copies.Nothing {
 		t.events.announceSource(action.Source, source.UID, false, v1alpha1.ReasonConflictResolved,
 			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}
 }
 
-// end forgets the trouble of a slot, reports what that changes, and returns the trouble; the zero value if the slot had none.
-func (t *troubles) end(slot copies.Slot) slotTrouble {
+// endTrouble drops the trouble of a slot, reports what that changes, and returns the trouble; the zero value if the slot had none.
+func (t *troubles) endTrouble(slot copies.Slot) slotTrouble {
 	was, had := t.slots[slot.Namespace][slot]
 	if !had {
 		return slotTrouble{}
 	}
-	t.forget(slot)
+	t.dropTrouble(slot)
 	t.reportNamespaces(slot.Namespace, was.from)
 	return *was
 }
 
-func (t *troubles) forget(slot copies.Slot) {
+func (t *troubles) dropTrouble(slot copies.Slot) {
 	t.recordKnown(slot)
 	if delete(t.slots[slot.Namespace], slot); len(t.slots[slot.Namespace]) == 0 {
 		delete(t.slots, slot.Namespace)
 	}
 }
 
-// forgetNamespaces forgets the troubles of namespaces that are gone, and reports the namespaces above each namespace with troubles, both
+// dropNamespaces drops the troubles of namespaces that are gone, and reports the namespaces above each namespace with troubles, both
 // those before the change of the forest and those after it.
-func (t *troubles) forgetNamespaces(c ForestChanged) {
+func (t *troubles) dropNamespaces(c ForestChanged) {
 	for _, namespace := range c.Namespaces {
 		isGone := c.New.Namespace(namespace) == nil
 		if isGone {
@@ -177,7 +177,7 @@ func (t *troubles) completeFirst(idle bool) {
 	isDone := idle || t.first.isEmpty()
 	if unknown := t.findRetried(); isDone && len(unknown) <= mostUnknown {
 		t.unknown = unknown
-		t.first.finish()
+		t.first.endWork()
 	} else if t.reporting || isDone {
 		return
 	}
@@ -190,7 +190,7 @@ func (t *troubles) completeFirst(idle bool) {
 func (t *troubles) reportAll() {
 	t.reportNamespaces(slices.Collect(maps.Keys(t.slots))...)
 	t.reportNamespaces(slices.Collect(maps.Keys(t.invalid))...)
-	t.reportNamespaces(t.removals.waiting()...)
+	t.reportNamespaces(t.removals.findWaiting()...)
 	for _, root := range t.world.Limits.RootsHeldBack() {
 		for _, held := range t.world.Limits.HeldAround(root) {
 			t.reportNamespaces(held.Slot.Namespace)
@@ -232,7 +232,7 @@ func (t *troubles) recordKnown(slot copies.Slot) {
 
 func (t *troubles) isKnown(namespace string) bool {
 	f := t.world.Forest
-	if !t.reporting || len(t.unknown) > mostUnknown || t.awaitsFirst(namespace) {
+	if !t.reporting || len(t.unknown) > mostUnknown || t.waitsForFirst(namespace) {
 		return false
 	}
 	above, _ := f.Sources(namespace)
@@ -261,6 +261,7 @@ func (t *troubles) troublesIn(namespaces iter.Seq[string]) []copies.Trouble {
 				Text: describeRemoval(c, t.troubleAt(slot))})
 		}
 		for slot, one := range t.slots[namespace] {
+			// A failure without a reason passes by itself, and a copy that is to go is reported above.
 			if one.reason != "" && !one.silent && leaving[slot] == nil {
 				all = append(all, copies.Trouble{Slot: slot, Reason: one.reason, From: one.from, Text: one.text})
 			}
@@ -310,7 +311,7 @@ func (t *troubles) followFirst(input Input) {
 	if len(held) == 0 {
 		return
 	}
-	w.add(t.out.keys...)
+	w.addKeys(t.out.keys...)
 	if t.out.hasRequest() {
 		return
 	}
@@ -328,7 +329,7 @@ func (t *troubles) endFirst(key Key) {
 	if known := t.slots[slot.Namespace][slot]; known != nil && known.isRetried() {
 		t.unknown[slot] = known.reading
 	}
-	if !t.first.remove(key) {
+	if !t.first.removeKey(key) {
 		return
 	}
 	t.reportKnown(slot.Namespace)
@@ -351,8 +352,8 @@ func (t *troubles) reportKnown(namespace string) {
 	}
 }
 
-// awaitsFirst reports whether first work on which a report on namespace depends is not done: in it, below it, or on a source above it.
-func (t *troubles) awaitsFirst(namespace string) bool {
+// waitsForFirst reports whether first work on which a report on namespace depends is not done: in it, below it, or on a source above it.
+func (t *troubles) waitsForFirst(namespace string) bool {
 	w, f := t.first, t.world.Forest
 	if w.isEmpty() {
 		return false

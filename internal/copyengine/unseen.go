@@ -19,9 +19,9 @@ import (
 // isWide reports whether the watch of the whole cluster is synced.
 func (w *watchState) isWide() bool { return w.statuses[copies.Everywhere].State == watchset.Synced }
 
-// unseen returns why the operator sees nothing in namespace; the zero Status where the operator sees the objects there, or is about to
+// findUnseen returns why the operator sees nothing in namespace; the zero Status where the operator sees the objects there, or is about to
 // list them.
-func (w *watchState) unseen(namespace string) watchset.Status {
+func (w *watchState) findUnseen(namespace string) watchset.Status {
 	now, tried := w.statuses[namespace]
 	wide := w.statuses[copies.Everywhere]
 	switch {
@@ -97,11 +97,11 @@ func (ws *watches) findUnseen(namespace string) []unseenPart {
 			continue
 		}
 		for role, w := range k.watches {
-			if status := w.unseen(namespace); status.State != "" {
+			if status := w.findUnseen(namespace); status.State != "" {
 				all = append(all, unseenPart{k.resource.GroupResource(), namespace, status})
 			}
 			for _, from := range above.Names {
-				if status := w.unseen(from); status.State != "" && role.showsSources() {
+				if status := w.findUnseen(from); status.State != "" && role.showsSources() {
 					all = append(all, unseenPart{k.resource.GroupResource(), from, status})
 				}
 			}
@@ -152,7 +152,7 @@ func (ws *watches) countUnseen(k *watchedKind) map[string]int {
 	states := map[string]string{}
 	for _, w := range k.watches {
 		for namespace := range ws.followed {
-			if status := w.unseen(namespace); status.State != "" {
+			if status := w.findUnseen(namespace); status.State != "" {
 				states[namespace] = string(status.State)
 			}
 		}

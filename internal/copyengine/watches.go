@@ -16,9 +16,9 @@ type watches struct {
 	*core
 	first *firstWork
 	kinds map[schema.GroupKind]*watchedKind
-	// followed are the namespaces in which narrow kinds are watched. departed are the namespaces that have left the forest and may hold copies
-	// that no watch has shown. Both have the UIDs of the namespaces. The annotation ancestry, which the operator removes later, shows that a
-	// namespace has left.
+	// followed are the namespaces in which narrow kinds are watched. departed are the namespaces that have left the forest and may hold
+	// copies that no watch has shown. Both have the UIDs of the namespaces. The annotation ancestry, which the operator removes later,
+	// shows that a namespace has left.
 	followed, departed map[string]types.UID
 }
 
@@ -36,8 +36,8 @@ type watchedKind struct {
 // watchState is the state of one watch.
 type watchState struct {
 	state copies.KindState
-	// statuses holds the status of the watch of a narrow kind in each namespace, and at Everywhere that in the whole cluster. A namespace in
-	// which no list was tried has no status. Pending means that informers.maxInformers or informers.maxNamespaces leaves no room.
+	// statuses holds the status of the watch of a narrow kind in each namespace, and at Everywhere that in the whole cluster. A namespace
+	// in which no list was tried has no status. Pending means that informers.maxInformers or informers.maxNamespaces leaves no room.
 	statuses  map[string]watchset.Status
 	notServed int  // how many of the statuses are NotServed
 	complete  bool // every namespace that is to be watched has had a status
@@ -94,9 +94,9 @@ func sightOf(now watchset.Status) copies.Sight {
 	return copies.Unseen
 }
 
-// record keeps the status of a watch in a namespace, and reports whether there is something new to report. Syncing is not kept: the
+// recordStatus keeps the status of a watch in a namespace, and reports whether there is something new to report. Syncing is not kept: the
 // status before a new try counts until the try has ended.
-func (w *watchState) record(namespace string, now watchset.Status) (changed bool) {
+func (w *watchState) recordStatus(namespace string, now watchset.Status) (changed bool) {
 	if now.State == watchset.Syncing {
 		return false
 	}
@@ -115,9 +115,10 @@ func (w *watchState) record(namespace string, now watchset.Status) (changed bool
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
 }
 
-// settle sets the state of a watch of a narrow kind (see Kind.IsNarrow). The watch is pending while one of its statuses is NotServed.
-// Else it becomes active when hasEveryStatus reports true, and stays active until a status is NotServed. Before that it is syncing.
-func (ws *watches) settle(k *watchedKind, w *watchState) {
+// setNarrowState sets the state of a watch of a narrow kind (see Kind.IsNarrow). The watch is pending while one of its statuses is
+// NotServed. Else it becomes active when hasEveryStatus reports true, and stays active until a status is NotServed. Before that it is
+// syncing.
+func (ws *watches) setNarrowState(k *watchedKind, w *watchState) {
 	state := copies.KindSyncing
 	switch {
 	case w.notServed > 0:
@@ -132,6 +133,7 @@ func (ws *watches) settle(k *watchedKind, w *watchState) {
 // right. In scope Auto, a status of the watch of the whole cluster counts for all namespaces, unless it is Forbidden.
 func (ws *watches) hasEveryStatus(k *watchedKind, w *watchState) bool {
 	wide, tried := w.statuses[copies.Everywhere]
+	// In scope Auto, namespaces are watched one by one only where the watch of the whole cluster is forbidden.
 	if k.Scope == Auto && (!tried || wide.State != watchset.Forbidden) {
 		return tried
 	}
@@ -159,6 +161,7 @@ func (ws *watches) setState(k *watchedKind, w *watchState, now copies.KindState)
 	if state == copies.KindDegraded {
 		ws.emitOutput(copies.Log{Message: k.describeDegraded(ws.settings.DegradedAfter)})
 	}
+	// What is blind concerns every namespace, so all reports change.
 	if was.IsBlind() || state.IsBlind() {
 		ws.reportEverywhere()
 	}
@@ -180,6 +183,7 @@ func (k *watchedKind) combineStates() copies.KindState {
 			state = w.state
 		}
 	}
+	// A new try to list a kind shows nothing before it has ended.
 	if state == copies.KindSyncing && k.state == copies.KindDegraded {
 		return copies.KindDegraded
 	}
@@ -194,7 +198,7 @@ func (ws *watches) queueKind(gk schema.GroupKind) {
 		keys = append(keys, sourceTask(slot))
 	}
 	if ws.leading {
-		ws.first.add(keys...)
+		ws.first.addKeys(keys...)
 	}
 	ws.queueKeys(keys...)
 }
