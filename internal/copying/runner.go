@@ -32,8 +32,8 @@ type Options struct {
 	Scrub       Scrub
 	// Informers follow the objects. The manager starts them.
 	Informers *watchset.Set
-	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing; nil means that it is
-	// in force. The operator asks guard.Guard.Missing.
+	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing; nil means that it
+	// is in force. The operator asks guard.Guard.Missing.
 	Unprotected func() bool
 	// After is closed when copies may be written; nil if they always may. The operator sets access.Reconciler.Revoked.
 	After <-chan struct{}
@@ -54,8 +54,8 @@ type Work[I, R any, K comparable] struct {
 	ForestChanged func(view.Change) I
 	// PlaceKey returns where a key waits. The queue calls it under its own lock.
 	PlaceKey func(K) fairqueue.Attributes
-	// CarryOut carries out a Request, and returns the answer, and whether the request has failed so that other keys of its tenant come first.
-	// It finishes a request that is under way when the process stops.
+	// CarryOut carries out a Request, and returns the answer, and whether the request has failed so that other keys of its tenant come
+	// first. It finishes a request that is under way when the process stops.
 	CarryOut func(context.Context, R) (answer I, inVain bool)
 	// Timeout bounds the requests for one key together; 0 if CarryOut bounds each of them.
 	Timeout time.Duration
@@ -144,11 +144,11 @@ func (r *Runner[S, I, R, K]) SetupWithManager(mgr ctrl.Manager) error {
 		r.runWorkers(ctx)
 		return nil
 	})
-	return errors.Join(mgr.Add(EveryReplica(r.watch)), mgr.Add(work))
+	return errors.Join(mgr.Add(EveryReplica(r.runWatches)), mgr.Add(work))
 }
 
-// watch keeps the State up to date on every replica until ctx is done, so that a new leader starts with all that is known.
-func (r *Runner[S, I, R, K]) watch(ctx context.Context) error {
+// runWatches keeps the State up to date on every replica until ctx is done, so that a new leader starts with all that is known.
+func (r *Runner[S, I, R, K]) runWatches(ctx context.Context) error {
 	if err := r.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}

@@ -38,8 +38,8 @@ type Scrubber struct {
 	Label string
 	// Ready reports whether everything is known that a comparison needs.
 	Ready func() bool
-	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing. While it is missing,
-	// a pass comes at once, and then at least every hour, unless Interval is 0.
+	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing. While it is
+	// missing, a pass comes at once, and then at least every hour, unless Interval is 0.
 	Unprotected func() bool
 	// Tick is the time between two checks whether a pass is due, Timeout bounds one request.
 	Tick, Timeout time.Duration
@@ -62,7 +62,7 @@ func (s *Scrubber) Run(ctx context.Context) {
 	started, share := time.Now(), rand.Float64()
 	var last time.Time
 	for {
-		if due(started, last, share, s.Interval, s.Unprotected()) <= time.Since(started) && s.Ready() {
+		if findPassTime(started, last, share, s.Interval, s.Unprotected()) <= time.Since(started) && s.Ready() {
 			if err := s.compareAll(ctx); err != nil && ctx.Err() == nil {
 				ctrl.Log.WithName(s.Name).Error(err, "comparing all copies failed; the next pass repeats it")
 			}
@@ -76,10 +76,10 @@ func (s *Scrubber) Run(ctx context.Context) {
 
 const never = time.Duration(1<<63 - 1)
 
-// due returns when, counted from the start, the next pass begins. The first pass comes after a random share of the interval, so that
-// operators that are started together don't read together. While no policy protects the copies (unprotected), a pass comes at once, and
-// then at least every hour.
-func due(started, last time.Time, share float64, interval time.Duration, unprotected bool) time.Duration {
+// findPassTime returns when, counted from the start, the next pass begins. The first pass comes after a random share of the interval, so
+// that operators that are started together don't read together. While no policy protects the copies (unprotected), a pass comes at once,
+// and then at least every hour.
+func findPassTime(started, last time.Time, share float64, interval time.Duration, unprotected bool) time.Duration {
 	switch {
 	case interval == 0:
 		return never
@@ -87,6 +87,7 @@ func due(started, last time.Time, share float64, interval time.Duration, unprote
 		return 0
 	case unprotected:
 		return last.Sub(started) + min(interval, time.Hour)
+	// Operators that are started together must not read together.
 	case last.IsZero():
 		return time.Duration(share * float64(interval))
 	}
@@ -99,6 +100,7 @@ func (s *Scrubber) compareAll(ctx context.Context) error {
 	failed := map[schema.GroupKind]error{}
 	for _, part := range parts {
 		gk := part.Kind.GroupKind()
+		// Where kinds are watched by namespace, a namespace that the operator may not list is no failure of the pass.
 		if err := s.comparePart(ctx, part, limiter); err != nil && (part.Namespace == copies.Everywhere || !apianswer.IsRefusal(err)) {
 			failed[gk] = errors.Join(failed[gk], fmt.Errorf("%s in %q: %w", gk, part.Namespace, err))
 		}
@@ -115,11 +117,13 @@ func (s *Scrubber) compareAll(ctx context.Context) error {
 func (s *Scrubber) comparePart(ctx context.Context, part copies.ScrubPart, limiter *rate.Limiter) error {
 	limit, from := pageObjects, ""
 	for {
+		// Before the read, so that the limit protects the API server, too.
 		if err := limiter.WaitN(ctx, limit); err != nil {
 			return err
 		}
 		data, err := s.readPage(ctx, part, limit, from)
 		if next, expired := apianswer.Continuation(err); expired {
+			// etcd has compacted the version of this list: the token leads to the present objects after the last one that was read.
 			from = next
 			continue
 		}
@@ -145,6 +149,7 @@ func (s *Scrubber) comparePart(ctx context.Context, part copies.ScrubPart, limit
 		if from = page.Metadata.Continue; from == "" {
 			return nil
 		}
+		// The next objects may be small again.
 		limit = min(pageObjects, limit*2)
 	}
 }
@@ -154,6 +159,7 @@ func (s *Scrubber) readPage(ctx context.Context, part copies.ScrubPart, limit in
 	defer cancel()
 	most := pageBytes
 	if limit == 1 {
+		// A single object must be read whatever its size.
 		most = 0
 	}
 	return s.Writer.Page(ctx, part.Resource, part.Namespace, metav1.ListOptions{LabelSelector: s.Label, Limit: int64(limit), Continue: from},

@@ -84,7 +84,7 @@ func NewWriter(cfg *rest.Config) (*Writer, error) {
 	return &Writer{client}, err
 }
 
-func path(resource schema.GroupVersionResource, namespace, name string) []string {
+func buildPath(resource schema.GroupVersionResource, namespace, name string) []string {
 	segments := []string{"apis", resource.Group, resource.Version}
 	if resource.Group == "" {
 		segments = []string{"api", resource.Version}
@@ -102,22 +102,22 @@ func path(resource schema.GroupVersionResource, namespace, name string) []string
 // Create makes a copy.
 func (w *Writer) Create(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot,
 	body []byte) (*metav1.PartialObjectMetadata, error) {
-	return into(w.client.Post().AbsPath(path(r, slot.Namespace, "")...).Body(body), ctx)
+	return sendWrite(w.client.Post().AbsPath(buildPath(r, slot.Namespace, "")...).Body(body), ctx)
 }
 
 // Update replaces a copy; body holds its UID and resourceVersion.
 func (w *Writer) Update(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot,
 	body []byte) (*metav1.PartialObjectMetadata, error) {
-	return into(w.client.Put().AbsPath(path(r, slot.Namespace, slot.Name)...).Body(body), ctx)
+	return sendWrite(w.client.Put().AbsPath(buildPath(r, slot.Namespace, slot.Name)...).Body(body), ctx)
 }
 
 // UpdateStatus replaces the status of a cluster-scoped object; body holds its UID and resourceVersion.
 func (w *Writer) UpdateStatus(ctx context.Context, r schema.GroupVersionResource, name string,
 	body []byte) (*metav1.PartialObjectMetadata, error) {
-	return into(w.client.Put().AbsPath(append(path(r, "", name), "status")...).Body(body), ctx)
+	return sendWrite(w.client.Put().AbsPath(append(buildPath(r, "", name), "status")...).Body(body), ctx)
 }
 
-func into(request *rest.Request,
+func sendWrite(request *rest.Request,
 	ctx context.Context) (*metav1.PartialObjectMetadata, error) { //nolint:revive // ctx last: the request is the subject
 	meta := &metav1.PartialObjectMetadata{}
 	err := request.Param("fieldManager", v1alpha1.OperatorName).SetHeader("Accept", asMetadata).Do(ctx).Into(meta)
@@ -139,7 +139,7 @@ func pauseIfBusy(ctx context.Context, err error) error {
 // Delete removes a copy if it still has this UID and resourceVersion.
 func (w *Writer) Delete(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, uid, resourceVersion string) error {
 	id := types.UID(uid)
-	return pauseIfBusy(ctx, w.client.Delete().AbsPath(path(r, slot.Namespace, slot.Name)...).
+	return pauseIfBusy(ctx, w.client.Delete().AbsPath(buildPath(r, slot.Namespace, slot.Name)...).
 		Body(&metav1.DeleteOptions{
 			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 			Preconditions: &metav1.Preconditions{UID: &id, ResourceVersion: &resourceVersion},
@@ -150,7 +150,7 @@ func (w *Writer) Delete(ctx context.Context, r schema.GroupVersionResource, slot
 func (w *Writer) Metadata(ctx context.Context, r schema.GroupVersionResource, namespace,
 	name string) (*metav1.PartialObjectMetadata, error) {
 	meta := &metav1.PartialObjectMetadata{}
-	err := w.client.Get().AbsPath(path(r, namespace, name)...).SetHeader("Accept", asMetadata).Do(ctx).Into(meta)
+	err := w.client.Get().AbsPath(buildPath(r, namespace, name)...).SetHeader("Accept", asMetadata).Do(ctx).Into(meta)
 	return meta, err
 }
 
@@ -161,7 +161,7 @@ var ErrTooLarge = errors.New("the page is too large")
 // most 0 there is no limit.
 func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, namespace string, o metav1.ListOptions,
 	most int) ([]byte, error) {
-	stream, err := w.client.Get().AbsPath(path(r, namespace, "")...).VersionedParams(&o, metav1.ParameterCodec).
+	stream, err := w.client.Get().AbsPath(buildPath(r, namespace, "")...).VersionedParams(&o, metav1.ParameterCodec).
 		SetHeader("Accept", runtime.ContentTypeJSON).Stream(ctx)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, namesp
 
 // Object reads one object whole.
 func (w *Writer) Object(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot) (map[string]any, error) {
-	data, err := w.client.Get().AbsPath(path(r, slot.Namespace, slot.Name)...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	data, err := w.client.Get().AbsPath(buildPath(r, slot.Namespace, slot.Name)...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
 	if err != nil {
 		return nil, err
 	}
