@@ -100,9 +100,9 @@ func (w *copyWrite) carryOut(ctx context.Context) error {
 	case distribute.Remark:
 		return w.rewriteMetadata(ctx, func(meta *metav1.ObjectMeta) { d.Remark(meta, w.Copy) })
 	case distribute.Inspect:
-		return w.compare(ctx, func(object map[string]any) bool { return d.Holds(object, w.Copy.Foreign) })
+		return w.compareObstacle(ctx, func(object map[string]any) bool { return d.Holds(object, w.Copy.Foreign) })
 	case distribute.Examine:
-		return w.compare(ctx, d.Template.Identical)
+		return w.compareObstacle(ctx, d.Template.Identical)
 	case distribute.Adopt:
 		return w.rewriteMetadata(ctx, d.Adopt)
 	case distribute.Overwrite:
@@ -224,9 +224,9 @@ func (w *copyWrite) readPlanned(ctx context.Context) (map[string]any, error) {
 	return object, nil
 }
 
-// compare reads an obstacle, or a copy that may have been changed while no watch was open. It records whether the object is as it should
-// be.
-func (w *copyWrite) compare(ctx context.Context, isSame func(object map[string]any) bool) error {
+// compareObstacle reads an obstacle, or a copy that may have been changed while no watch was open. It records whether the object is as it
+// should be.
+func (w *copyWrite) compareObstacle(ctx context.Context, isSame func(object map[string]any) bool) error {
 	object, err := w.readPlanned(ctx)
 	if err != nil || object == nil {
 		return err
@@ -246,7 +246,7 @@ func (w *copyWrite) overwriteObstacle(ctx context.Context) error {
 		return distribute.ErrStale
 	}
 	template := w.Distribution.Template
-	body, err := template.Marked(w.Slot, w.Distribution.Marks(w.Slot.Namespace, true), distribute.OverStranger(meta, template))
+	body, err := template.Marked(w.Slot, w.Distribution.Marks(w.Slot.Namespace, true), distribute.OverForeign(meta, template))
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (d definitions) State(namespace string, now watchset.Status) {
 		return
 	}
 	if d.Sink.State(namespace, now); now.State != watchset.NotServed && now.Resource.Resource != "" {
-		signal(d.served)
+		leaveToken(d.served)
 	}
 }
 
@@ -134,8 +134,8 @@ func (w *watches) acquireCopies(request watchset.Request) error {
 	return nil
 }
 
-// signal leaves a token in a channel that has room for one.
-func signal(c chan<- struct{}) {
+// leaveToken leaves a token in a channel that has room for one.
+func leaveToken(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default: // one is enough
@@ -143,7 +143,7 @@ func signal(c chan<- struct{}) {
 }
 
 // followSoon makes runWatches call followObstacles soon.
-func (w *watches) followSoon() { signal(w.due) }
+func (w *watches) followSoon() { leaveToken(w.due) }
 
 // followObstacles begins and ends watches of obstacles, so that exactly those exist that the State wants.
 func (w *watches) followObstacles() {

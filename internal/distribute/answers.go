@@ -9,8 +9,8 @@ type answers struct {
 	runs   *runs
 }
 
-// take records the result of the requests for one target. So the next plan uses it before the watch shows it.
-func (a *answers) take(c CopyWritten) {
+// takeResult records the result of the requests for one target. So the next plan uses it before the watch shows it.
+func (a *answers) takeResult(c CopyWritten) {
 	switch found := c.Answer; {
 	case found.Absent, found.Written != nil && found.Written.Labels[v1alpha1.LabelDistributedBy] == "": // gone, or handed back
 		a.takeAbsent(c)
@@ -26,7 +26,7 @@ func (a *answers) take(c CopyWritten) {
 	case found.Compared && c.isOutdated(): // the plan for the present spec decides whether the object is read again
 		a.queueKeys(c.key())
 	case found.Compared && c.Action.Verb == Inspect:
-		a.copies.change(c.Slot, c.Copy.UID, c.Copy.ResourceVersion, func(known *Copy) {
+		a.copies.changeCopy(c.Slot, c.Copy.UID, c.Copy.ResourceVersion, func(known *Copy) {
 			known.Known, known.Drifted = true, known.Drifted || !found.Same
 		})
 		a.queueKeys(c.key()) // the next plan restores the copy if it has drifted
@@ -43,7 +43,7 @@ func (a *answers) takeAbsent(c CopyWritten) {
 		a.runs.queueVanished(a.copies.dropUID(c.Slot, c.Copy.UID))
 	}
 	if c.run != nil {
-		c.run.obstacles.drop(c.Slot.Namespace)
+		c.run.obstacles.removeObstacle(c.Slot.Namespace)
 	}
 }
 
@@ -54,7 +54,7 @@ func (a *answers) takeWritten(c CopyWritten) {
 	if a.copies.takeWritten(c.Slot, c.Answer.Written, !revert) {
 		for name := range a.copies.findWanting(c.Slot) {
 			if r := a.runs.at(name); r != nil {
-				r.obstacles.drop(c.Slot.Namespace)
+				r.obstacles.removeObstacle(c.Slot.Namespace)
 			}
 			if name != c.by { // the copy is an obstacle of this distribution; no watch will show it again
 				a.queueKeys(Key{name, c.Slot.Namespace})
@@ -75,12 +75,12 @@ func (a *answers) takeFound(c CopyWritten) {
 		return
 	}
 	if r := a.runs.at(c.by); r != nil && r == c.run && r.Problem == "" {
-		r.obstacles.put(c.Slot.Namespace, o)
+		r.obstacles.setObstacle(c.Slot.Namespace, o)
 		r.obstacles.keepWatch(r.Distribution)
 	}
 }
 
 // takeExamined records whether an obstacle, which was read whole, is identical to the template.
 func (a *answers) takeExamined(c CopyWritten) {
-	c.run.obstacles.change(c.Slot.Namespace, c.SeenVersion(), func(known Obstacle) Obstacle { return known.examined(c.Answer.Same) })
+	c.run.obstacles.changeObstacle(c.Slot.Namespace, c.SeenVersion(), func(known Obstacle) Obstacle { return known.examined(c.Answer.Same) })
 }

@@ -184,7 +184,7 @@ func dropOwner(meta *metav1.ObjectMeta) {
 func (d *Distribution) Remark(meta *metav1.ObjectMeta, c *Copy) {
 	UnlockMeta(meta)
 	dropOwner(meta)
-	setMarks(meta, d.marks(meta.Namespace, c.Adopted, c.Content))
+	setMarks(meta, d.buildMarks(meta.Namespace, c.Adopted, c.Content))
 }
 
 // Adopt makes an identical object a copy: it adds the template's labels and annotations, and the marks.
@@ -226,18 +226,18 @@ func holdsAll(there, wanted map[string]string) bool {
 	return true
 }
 
-// OverStranger returns what a PUT of the template over somebody else's object must repeat: the object's finalizers and ownerReferences, and
+// OverForeign returns what a PUT of the template over a foreign object must repeat: the object's finalizers and ownerReferences, and
 // those labels and annotations that neither the operator nor the template sets.
-func OverStranger(meta *metav1.PartialObjectMetadata, t *Template) *copies.Copy {
+func OverForeign(meta *metav1.PartialObjectMetadata, t *Template) *copies.Copy {
 	owners := func(all map[string]string) map[string]string {
 		kept := maps.Clone(all)
 		maps.DeleteFunc(kept, func(key, _ string) bool { return isOperators(key) })
 		return kept
 	}
-	stranger := Copy{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion}
-	stranger.Kept = &copies.Kept{
+	foreign := Copy{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion}
+	foreign.Kept = &copies.Kept{
 		Finalizers: meta.Finalizers, OwnerReferences: meta.OwnerReferences,
 		Labels: owners(meta.Labels), Annotations: owners(meta.Annotations),
 	}
-	return stranger.Over(t)
+	return foreign.Over(t)
 }

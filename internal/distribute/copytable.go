@@ -39,8 +39,8 @@ func newCopyTable(nameOf func(namespace string) string) *copyTable {
 	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, copies.Newest[schema.GroupKind]{}, NewReader()}
 }
 
-// want records that a distribution wants copies of this kind and name.
-func (t *copyTable) want(of Family, name string) {
+// addWanted records that a distribution wants copies of this kind and name.
+func (t *copyTable) addWanted(of Family, name string) {
 	if t.wantedBy[of] == nil {
 		t.wantedBy[of] = map[string]bool{}
 	}
@@ -86,8 +86,8 @@ func (t *copyTable) takeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMeta
 	return t.keysOf(slot, one.By)
 }
 
-// remove removes a copy that a watch has reported as deleted.
-func (t *copyTable) remove(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
+// removeCopy removes a copy that a watch has reported as deleted.
+func (t *copyTable) removeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
 	t.newest.Record(gk, meta.ResourceVersion)
 	return t.dropUID(slotOf(gk, meta), string(meta.UID))
 }
@@ -159,8 +159,8 @@ func (t *copyTable) takeFound(slot copies.Slot, meta *metav1.PartialObjectMetada
 	return t.keysOf(slot, one.By)
 }
 
-// change changes the copy in slot, if it is still this version of this object.
-func (t *copyTable) change(slot copies.Slot, uid, resourceVersion string, change func(*Copy)) {
+// changeCopy changes the copy in slot, if it is still this version of this object.
+func (t *copyTable) changeCopy(slot copies.Slot, uid, resourceVersion string, change func(*Copy)) {
 	if known := t.atUID(slot, uid); known != nil && known.ResourceVersion == resourceVersion {
 		change(known)
 		t.Put(slot, known)
@@ -179,10 +179,10 @@ func (t *copyTable) findWriters(gk *schema.GroupKind) map[string]bool {
 	return names
 }
 
-// findFarewells returns the keys of copies that a deleted distribution has left, and that must be handed back or unlocked.
-func (t *copyTable) findFarewells(by string) (keys []Key) {
+// findLeft returns the keys of copies that a deleted distribution has left, and that must be handed back or unlocked.
+func (t *copyTable) findLeft(by string) (keys []Key) {
 	for slot, one := range t.All() {
-		if one.By == by && Farewell(one) != Nothing {
+		if one.By == by && PlanLeft(one) != Nothing {
 			keys = append(keys, Key{by, slot.Namespace})
 		}
 	}

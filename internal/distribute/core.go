@@ -63,6 +63,7 @@ func (c *core) queueAfter(key Key, delay time.Duration) {
 // queues the review after Timing.Pace, unless a review is due already.
 func (c *core) reviewSoon(distribution string) {
 	switch w := c.work[distribution]; {
+	// No target is queued, so this review sees the end of the rollout.
 	case len(w.targets) == 0:
 		c.queueKeys(reviewKey(distribution))
 	case w.reviewAt.IsZero() || c.now.After(w.reviewAt):

@@ -42,8 +42,8 @@ type Distribution struct {
 	Suspend  bool
 	// Deleting reports that the object has a deletionTimestamp. From then on the garbage collector decides about its copies.
 	Deleting bool
-	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed stays valid as long as Check is
-	// the same.
+	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed stays valid as long as Check
+	// is the same.
 	Check string
 	// Named is the record of names in the status that was read with the spec; nil if that status has no record for these targets.
 	Named Named
@@ -165,10 +165,10 @@ func (d *Distribution) Reference() metav1.OwnerReference {
 // Marks returns the label, annotations and ownerReference of d's copy in a namespace. An adopted copy, and every copy under deletionPolicy
 // Orphan, has no ownerReference, so that it outlives d.
 func (d *Distribution) Marks(namespace string, adopted bool) copies.Marks {
-	return d.marks(namespace, adopted, d.Template.Content)
+	return d.buildMarks(namespace, adopted, d.Template.Content)
 }
 
-func (d *Distribution) marks(namespace string, adopted bool, content string) copies.Marks {
+func (d *Distribution) buildMarks(namespace string, adopted bool, content string) copies.Marks {
 	hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(d.Template.Slot(namespace), d.Name), Content: content}
 	m := copies.Marks{
 		Labels:      map[string]string{v1alpha1.LabelDistributedBy: d.Name},

@@ -13,8 +13,9 @@ import (
 // events are sent on ResourceDistributions, and on the objects that are in their way.
 type events struct{ *core }
 
-// deeds are the successful actions on one ResourceDistribution's copies that no Event has reported yet: namespaces, by the Event's reason.
-type deeds map[v1alpha1.Reason][]string
+// doneActions are the successful actions on one ResourceDistribution's copies that no Event has reported yet: namespaces, by the Event's
+// reason.
+type doneActions map[v1alpha1.Reason][]string
 
 // announceResult sends an Event on a ResourceDistribution.
 func (e *events) announceResult(d *Distribution, warning bool, reason v1alpha1.Reason, message string) {
@@ -24,21 +25,21 @@ func (e *events) announceResult(d *Distribution, warning bool, reason v1alpha1.R
 	})
 }
 
-// deedReasons has, for each verb whose success is reported in an Event, the Event's reason. These verbs change or delete objects that
+// doneReasons has, for each verb whose success is reported in an Event, the Event's reason. These verbs change or delete objects that
 // users may look for.
-var deedReasons = map[Verb]v1alpha1.Reason{
+var doneReasons = map[Verb]v1alpha1.Reason{
 	Adopt: v1alpha1.ReasonAdopted, Overwrite: v1alpha1.ReasonOverwrote, Delete: v1alpha1.ReasonRemoved, HandBack: v1alpha1.ReasonRemoved,
 }
 
-// record records a successful action in a namespace until an Event reports it.
-func (d deeds) record(verb Verb, namespace string) {
-	if reason, ok := deedReasons[verb]; ok {
+// recordAction records a successful action in a namespace until an Event reports it.
+func (d doneActions) recordAction(verb Verb, namespace string) {
+	if reason, ok := doneReasons[verb]; ok {
 		d[reason] = append(d[reason], namespace)
 	}
 }
 
-// announceDeeds sends one Event for each reason in done, with the namespaces, and clears done.
-func (e *events) announceDeeds(d *Distribution, done deeds) {
+// announceDone sends one Event for each reason in done, with the namespaces, and clears done.
+func (e *events) announceDone(d *Distribution, done doneActions) {
 	for reason, names := range done {
 		what := map[v1alpha1.Reason]string{
 			v1alpha1.ReasonAdopted:   "the operator took over the object, with its content unchanged, in",

@@ -32,11 +32,11 @@ func newKinds(c *core) *kinds {
 	return k
 }
 
-// at returns a kind that may be distributed.
-func (ks *kinds) at(gk schema.GroupKind) *watchedKind { return ks.all[gk] }
+// findKind returns a kind that may be distributed.
+func (ks *kinds) findKind(gk schema.GroupKind) *watchedKind { return ks.all[gk] }
 
-// change takes in the state of a watch, and reports whether the state of the kind has changed.
-func (ks *kinds) change(c KindChanged) bool {
+// takeChange takes in the state of a watch, and reports whether the state of the kind has changed.
+func (ks *kinds) takeChange(c KindChanged) bool {
 	k := ks.all[c.Kind]
 	if c.Status.Resource.Resource != "" {
 		k.resource = c.Status.Resource

@@ -186,7 +186,8 @@ type WriteCopy struct {
 	Copy *Copy
 	// Distribution is as it was when this was planned; nil for one that is deleted.
 	Distribution *Distribution
-	// Confirm asks to read first whether the distribution still exists, because the copy has been deleted: perhaps by the garbage collector.
+	// Confirm asks to read first whether the distribution still exists, because the copy has been deleted: perhaps by the garbage
+	// collector.
 	Confirm bool
 
 	by  string // the name of the distribution

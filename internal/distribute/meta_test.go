@@ -25,7 +25,7 @@ func TestAnAdoptedObjectKeepsItsOwnersKeys(t *testing.T) {
 		meta := &metav1.PartialObjectMetadata{ObjectMeta: *adopted}
 		for name, kept := range map[string]map[string]string{
 			"an update":    NewReader().Copy(d.Template.Slot("d1"), meta).Over(d.Template).Kept.Labels,
-			"an overwrite": OverStranger(&metav1.PartialObjectMetadata{ObjectMeta: owners}, d.Template).Kept.Labels,
+			"an overwrite": OverForeign(&metav1.PartialObjectMetadata{ObjectMeta: owners}, d.Template).Kept.Labels,
 		} {
 			if diff := cmp.Diff(owners.Labels, kept); diff != "" {
 				t.Errorf("after %s: %s", name, diff)

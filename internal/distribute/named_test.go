@@ -170,7 +170,7 @@ func TestRecordOfNames(t *testing.T) {
 	if _, changed = d.RecordNames(f, record); changed {
 		t.Error("the second is none")
 	}
-	rd.Status.Named = record.write(d.Targets, d.written)
+	rd.Status.Named = record.buildRecord(d.Targets, d.written)
 	if diff := cmp.Diff(record, Read(rd, Settings{}).Named); diff != "" {
 		t.Errorf("a status doesn't keep it: %s", diff)
 	}

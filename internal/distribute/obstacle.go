@@ -14,11 +14,11 @@ type Obstacle struct {
 	Reason               v1alpha1.Reason
 	// By names the object's controller, source namespace or ResourceDistribution, if it has one.
 	By string
-	// Examined reports that Reason is final for this resourceVersion. Either the object was read whole, or the API server refused to have it
-	// adopted or overwritten because of its type or of an immutable field. Identical reports that its content is the template's.
+	// Examined reports that Reason is final for this resourceVersion. Either the object was read whole, or the API server refused to have
+	// it adopted or overwritten because of its type or of an immutable field. Identical reports that its content is the template's.
 	Examined, Identical bool
-	// Covered reports that the object's kind has mode All, so that the object is a source while its namespace is in a tree. It is false for a
-	// copy of propagation, for an object that is being deleted, and for one with the label `propagate`, which ReadObstacle judges.
+	// Covered reports that the object's kind has mode All, so that the object is a source while its namespace is in a tree. It is false for
+	// a copy of propagation, for an object that is being deleted, and for one with the label `propagate`, which ReadObstacle judges.
 	Covered bool
 }
 

@@ -28,9 +28,9 @@ func newObstacles(c *core, k *kinds) *obstacles {
 	return &obstacles{core: c, kinds: k, byNamespace: map[string]*Obstacle{}}
 }
 
-// at returns the obstacle in a namespace; nil if none is known. Whether a Covered object is a source of propagation is decided here
-// rather than where the object was read, because its namespace can join or leave a tree while the object stays the same.
-func (o *obstacles) at(namespace string) *Obstacle {
+// findObstacle returns the obstacle in a namespace; nil if none is known. Whether a Covered object is a source of propagation is decided
+// here rather than where the object was read, because its namespace can join or leave a tree while the object stays the same.
+func (o *obstacles) findObstacle(namespace string) *Obstacle {
 	known := o.byNamespace[namespace]
 	if known == nil || !known.Covered || !o.forest.Place(namespace).InTree() {
 		return known
@@ -44,12 +44,12 @@ func (o *obstacles) hasCovered(namespace string) bool {
 	return known != nil && known.Covered
 }
 
-// put replaces the obstacle in a namespace; drop removes it.
-func (o *obstacles) put(namespace string, now *Obstacle) { o.byNamespace[namespace] = now }
-func (o *obstacles) drop(namespace string)               { delete(o.byNamespace, namespace) }
+// setObstacle replaces the obstacle in a namespace; drop removes it.
+func (o *obstacles) setObstacle(namespace string, now *Obstacle) { o.byNamespace[namespace] = now }
+func (o *obstacles) removeObstacle(namespace string)             { delete(o.byNamespace, namespace) }
 
-// change replaces the obstacle in a namespace by what change returns, if it still has this resourceVersion; "" stands for any.
-func (o *obstacles) change(namespace, resourceVersion string, change func(Obstacle) Obstacle) {
+// changeObstacle replaces the obstacle in a namespace by what change returns, if it still has this resourceVersion; "" stands for any.
+func (o *obstacles) changeObstacle(namespace, resourceVersion string, change func(Obstacle) Obstacle) {
 	known := o.byNamespace[namespace]
 	if known != nil && (resourceVersion == "" || known.ResourceVersion == resourceVersion) {
 		changed := change(*known)
@@ -91,21 +91,21 @@ func (o *obstacles) takeList(d *Distribution, gk schema.GroupKind, all []*metav1
 // takeSeen takes in what the watch has shown in one namespace.
 func (o *obstacles) takeSeen(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) {
 	if now := readObstacle(o.options.Covered, gk, meta); now == nil {
-		o.drop(meta.Namespace)
+		o.removeObstacle(meta.Namespace)
 	} else {
-		o.put(meta.Namespace, keepExamined(o.byNamespace[meta.Namespace], now))
+		o.setObstacle(meta.Namespace, keepExamined(o.byNamespace[meta.Namespace], now))
 	}
 }
 
 // takeGone takes in that an object was deleted, or is a copy now.
 func (o *obstacles) takeGone(meta *metav1.PartialObjectMetadata) {
 	if known := o.byNamespace[meta.Namespace]; known != nil && known.UID == string(meta.UID) {
-		o.drop(meta.Namespace)
+		o.removeObstacle(meta.Namespace)
 	}
 }
 
-// follow keeps the watch while there are obstacles, and plans the next list while the watch does not run.
-func (o *obstacles) follow(d *Distribution, hasObstacle bool) {
+// followKind keeps the watch while there are obstacles, and plans the next list while the watch does not run.
+func (o *obstacles) followKind(d *Distribution, hasObstacle bool) {
 	if hasObstacle {
 		o.keepWatch(d)
 		o.queueLook(d)
@@ -137,7 +137,7 @@ func (o *obstacles) stopWatch() {
 
 func (o *obstacles) watchOf(d *Distribution) ObstacleWatch {
 	gk := d.Template.Kind.GroupKind()
-	return ObstacleWatch{Distribution: d.Name, Kind: gk, Name: d.Template.Name, Resource: o.kinds.at(gk).resource}
+	return ObstacleWatch{Distribution: d.Name, Kind: gk, Name: d.Template.Name, Resource: o.kinds.findKind(gk).resource}
 }
 
 // takeState takes in the state of the watch.
@@ -174,10 +174,10 @@ func (o *obstacles) isLookDue() bool {
 }
 
 // mustLook reports whether obstacles must be listed now. missing reports that copies are missing. Then obstacles are listed after a start,
-// and with again before each review. They are not listed for a target that is added later, because the answer to the POST of its copy shows
-// an obstacle.
+// and with again before each review.
 func (o *obstacles) mustLook(missing, again bool) bool {
 	isShown := o.watch != nil && o.watching
+	// Not for a target that is added later: the answer to the POST of its copy shows an obstacle.
 	return o.isLookDue() || missing && !isShown && (again || !o.looked)
 }
 

@@ -42,17 +42,19 @@ func (o *outcomes) countLoops(r *run, now time.Time) int {
 // ErrStale reports that the object has changed since the plan. The watch will show the newer version.
 var ErrStale = errors.New("the object has changed meanwhile")
 
-// record records the result of a write, and when a failed one is tried again.
-func (o *outcomes) record(r *run, c CopyWritten) {
+// recordWrite records the result of a write, and when a failed one is tried again.
+func (o *outcomes) recordWrite(r *run, c CopyWritten) {
 	switch {
 	case c.Err == nil:
 		o.recordSuccess(r, c)
+	// Before the refusals, to which this 403 or 404 would belong, too: such a target has no failure (DIST-D14).
 	case copies.IsNamespaceGone(c.Slot, c.Err):
-		r.troubles.clear(c.Slot.Namespace)
+		r.troubles.clearTrouble(c.Slot.Namespace)
 	case errors.Is(c.Err, ErrStale), apierrors.IsConflict(c.Err):
 		o.queueAfter(c.key(), time.Second) // usually the watch shows the newer version, and queues the key, before that
 	case !apianswer.IsRefusal(c.Err):
 		o.retryLater(r, c)
+	// An obstacle that can't be taken over is a conflict, and no failed copy.
 	case c.Action.Verb == Adopt || c.Action.Verb == Overwrite:
 		o.recordNotTaken(r, c)
 	default:
@@ -61,11 +63,11 @@ func (o *outcomes) record(r *run, c CopyWritten) {
 }
 
 func (o *outcomes) recordSuccess(r *run, c CopyWritten) {
-	r.troubles.clear(c.Slot.Namespace)
+	r.troubles.clearTrouble(c.Slot.Namespace)
 	if c.Action.Verb == Create {
 		r.troubles.recordCreated(c.Slot.Namespace)
 	}
-	r.deeds.record(c.Action.Verb, c.Slot.Namespace)
+	r.done.recordAction(c.Action.Verb, c.Slot.Namespace)
 	if window := o.options.Timing.LoopWindow; c.Distribution.isRepair(c.Action, c.Copy) && o.repairs.Note(c.Slot, o.now, window) {
 		o.events.announceResult(c.Distribution, true, v1alpha1.ReasonDriftLoop, "another client keeps changing the copy in "+c.Slot.Namespace+
 			": from now on the operator restores it only once in "+window.String()+". Find the client in managedFields and stop it")
@@ -94,7 +96,7 @@ func (o *outcomes) recordNotTaken(r *run, c CopyWritten) {
 		o.emitOutput(copies.Log{Message: "an object could not be taken over for ResourceDistribution " + r.Name, Slot: c.Slot, Err: c.Err})
 		return
 	}
-	r.obstacles.change(c.Slot.Namespace, "", func(known Obstacle) Obstacle { return known.settled(reason) })
+	r.obstacles.changeObstacle(c.Slot.Namespace, "", func(known Obstacle) Obstacle { return known.settled(reason) })
 }
 
 // recordRefusal records that the API server refused a copy.
@@ -148,6 +150,7 @@ func findImmutable(err error) (v1alpha1.Reason, bool) {
 		return "", false
 	}
 	for _, cause := range status.Status().Details.Causes {
+		// Data that are too long name the same field as data that can't change, but another template cures them.
 		if cause.Type == metav1.CauseType(field.ErrorTypeTooLong) {
 			continue
 		}

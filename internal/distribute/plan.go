@@ -84,18 +84,19 @@ func (d *Distribution) Plan(t Target, mayCreate bool) Action {
 // isOwn reports whether c, which may be nil, is a copy of d.
 func (d *Distribution) isOwn(c *Copy) bool { return c != nil && c.Ours && c.By == d.Name }
 
-// planRemoval plans for a copy in a namespace that isn't a target any more. It deletes only a copy with the ownerReference; a copy
-// that an earlier deletionPolicy Orphan has left without one stays.
+// planRemoval plans for a copy in a namespace that isn't a target any more.
 func (d *Distribution) planRemoval(c *Copy) Action {
 	switch {
 	case c.Terminating:
 		return Action{}
+	// Under Orphan every copy stays, and a copy that nobody maintains any more must not stay locked.
 	case d.Deletion == v1alpha1.DeletionOrphan && c.Locked:
 		return Action{Verb: Unlock}
 	case d.Deletion == v1alpha1.DeletionOrphan:
 		return Action{}
 	case c.Adopted:
 		return Action{Verb: HandBack}
+	// A copy that an earlier deletionPolicy Orphan has left without ownerReference stays.
 	case c.Owner != "":
 		return Action{Verb: Delete}
 	case c.Locked:
@@ -110,7 +111,7 @@ func (d *Distribution) planCopy(c *Copy) Action {
 		return Action{State: InConflict, Conflict: &Obstacle{UID: c.UID, ResourceVersion: c.ResourceVersion, Reason: v1alpha1.ReasonBeingDeleted}}
 	}
 	revert := d.Drift == v1alpha1.DriftRevert
-	marked := d.marked(c)
+	marked := d.isMarked(c)
 	switch {
 	case c.Content != d.Template.Content:
 		return Action{Verb: Update, State: Outdated}
@@ -118,14 +119,15 @@ func (d *Distribution) planCopy(c *Copy) Action {
 		return Action{Verb: Update, State: Outdated}
 	case !marked:
 		return Action{Verb: Remark, State: Current}
+	// After a start, metadata can't show that a copy is as it was written, so it is read whole once.
 	case revert && !c.Known:
 		return Action{Verb: Inspect, State: Current}
 	}
 	return Action{State: Current}
 }
 
-// marked reports whether a copy's ownerReference and lock are exactly as they should be.
-func (d *Distribution) marked(c *Copy) bool {
+// isMarked reports whether a copy's ownerReference and lock are exactly as they should be.
+func (d *Distribution) isMarked(c *Copy) bool {
 	owner := ""
 	if d.Deletion == v1alpha1.DeletionDelete && !c.Adopted {
 		owner = d.UID
@@ -136,6 +138,7 @@ func (d *Distribution) marked(c *Copy) bool {
 // planObstacle plans for a target whose slot has somebody else's object.
 func (d *Distribution) planObstacle(o *Obstacle, mayCreate bool) Action {
 	a := Action{State: InConflict, Conflict: o}
+	// An object that is owned, propagated or being deleted is never taken over (DIST-D32).
 	if o.Reason != v1alpha1.ReasonUnrelated {
 		return a
 	}
@@ -147,6 +150,7 @@ func (d *Distribution) planObstacle(o *Obstacle, mayCreate bool) Action {
 			a.Verb = Adopt
 		}
 	case v1alpha1.ConflictOverwrite:
+		// Overwrite needs no check for conflicts (DIST-D31).
 		a.Verb = Overwrite
 	}
 	return a
@@ -164,14 +168,15 @@ func (d *Distribution) Blocks(a Action, ours bool) (blocks, unknown bool) {
 	return true, false
 }
 
-// Farewell returns the action for a copy whose distribution is deleted. The garbage collector deletes copies with the
-// ownerReference; all others stay, and are handed back or unlocked.
-func Farewell(c *Copy) Verb {
+// PlanLeft returns the action for a copy whose distribution is deleted. Copies without ownerReference stay, and are handed back or
+// unlocked.
+func PlanLeft(c *Copy) Verb {
 	switch {
 	case !c.Ours || c.Terminating:
 		return Nothing
 	case c.Adopted:
 		return HandBack
+	// The garbage collector deletes a copy with the ownerReference.
 	case c.Locked && c.Owner == "":
 		return Unlock
 	}
@@ -180,7 +185,7 @@ func Farewell(c *Copy) Verb {
 
 // Unmarked reports whether a copy of d has other marks than it should have. c may be nil.
 func (d *Distribution) Unmarked(c *Copy) bool {
-	return d.isOwn(c) && !c.Terminating && !d.marked(c)
+	return d.isOwn(c) && !c.Terminating && !d.isMarked(c)
 }
 
 // isRepair reports whether an action restores a copy that somebody changed, rather than applying a change of the distribution.

@@ -22,7 +22,7 @@ type placePlan struct {
 func (p *plans) planAt(r *run, namespace string) placePlan {
 	t := Target{
 		Namespace: namespace, Choice: r.gate.chooseNamespace(r.Distribution, p.forest, namespace, p.options.Protected),
-		Copy: p.copies.At(r.Template.Slot(namespace)), Obstacle: r.obstacles.at(namespace),
+		Copy: p.copies.At(r.Template.Slot(namespace)), Obstacle: r.obstacles.findObstacle(namespace),
 	}
 	return placePlan{r.gate.planTarget(r.Distribution, t), t.Choice, t.Copy}
 }
@@ -81,7 +81,7 @@ func (p *plans) findAffected(r *run, change ForestChanged) []Key {
 		same := change.Old != change.New && was == is.choice && (old == nil) == (now == nil) && (old == nil || old.UID == now.UID)
 		if !same || is.Verb != Nothing {
 			keys = append(keys, Key{r.Name, namespace})
-		} else if now == nil || r.gate.means(change.New, namespace) {
+		} else if now == nil || r.gate.isMeant(change.New, namespace) {
 			continue
 		}
 		if mentioned[namespace] {

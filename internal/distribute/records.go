@@ -24,7 +24,7 @@ func NewCopies(name func(namespace string) string) *Copies {
 // At returns the copy in slot, nil if there is none. Changes to the returned Copy are stored only by Put.
 func (c *Copies) At(slot copies.Slot) *Copy {
 	if r, ok := c.families[FamilyOf(slot)][slot.Namespace]; ok {
-		return r.unpack()
+		return r.unpackCopy()
 	}
 	return nil
 }
@@ -35,7 +35,7 @@ func (c *Copies) Put(slot copies.Slot, one *Copy) {
 	if c.families[of] == nil {
 		c.families[of] = map[string]record{}
 	}
-	c.families[of][c.name(slot.Namespace)] = pack(one)
+	c.families[of][c.name(slot.Namespace)] = packCopy(one)
 }
 
 // Delete removes the copy in slot, if there is one.
@@ -50,7 +50,7 @@ func (c *Copies) Delete(slot copies.Slot) {
 func (c *Copies) Of(of Family) iter.Seq2[string, *Copy] {
 	return func(yield func(string, *Copy) bool) {
 		for namespace, r := range c.families[of] {
-			if !yield(namespace, r.unpack()) {
+			if !yield(namespace, r.unpackCopy()) {
 				return
 			}
 		}
@@ -104,22 +104,22 @@ const (
 	known
 )
 
-func flag(f flags, on bool) flags {
+func flagIf(f flags, on bool) flags {
 	if on {
 		return f
 	}
 	return 0
 }
 
-func pack(c *Copy) record {
+func packCopy(c *Copy) record {
 	return record{
 		id: copies.PackIdentity(c.UID, c.ResourceVersion, c.Kept), digest: c.Digest, texts: unique.Make(texts{c.By, c.Content, c.Owner}),
-		flags: flag(ours, c.Ours) | flag(terminating, c.Terminating) | flag(locked, c.Locked) | flag(adopted, c.Adopted) |
-			flag(foreign, c.Foreign) | flag(drifted, c.Drifted) | flag(known, c.Known),
+		flags: flagIf(ours, c.Ours) | flagIf(terminating, c.Terminating) | flagIf(locked, c.Locked) | flagIf(adopted, c.Adopted) |
+			flagIf(foreign, c.Foreign) | flagIf(drifted, c.Drifted) | flagIf(known, c.Known),
 	}
 }
 
-func (r *record) unpack() *Copy {
+func (r *record) unpackCopy() *Copy {
 	said := r.texts.Value()
 	c := &Copy{
 		By: said.by, Content: said.content, Owner: said.owner, Digest: r.digest,

@@ -20,9 +20,9 @@ type report struct {
 	until           time.Time // when the next try after a failure is due
 }
 
-// take takes in the status of an object. It reports whether the status differs from the one reported last, which means that somebody else
-// has written it.
-func (r *report) take(resourceVersion string, status v1alpha1.ResourceDistributionStatus) (changed bool) {
+// takeStatus takes in the status of an object. It reports whether the status differs from the one reported last, which means that somebody
+// else has written it.
+func (r *report) takeStatus(resourceVersion string, status v1alpha1.ResourceDistributionStatus) (changed bool) {
 	r.resourceVersion = resourceVersion
 	if reflect.DeepEqual(r.status, status) {
 		return false
@@ -31,8 +31,8 @@ func (r *report) take(resourceVersion string, status v1alpha1.ResourceDistributi
 	return true
 }
 
-// last returns the status as it was reported last.
-func (r *report) last() v1alpha1.ResourceDistributionStatus { return r.status }
+// lastStatus returns the status as it was reported last.
+func (r *report) lastStatus() v1alpha1.ResourceDistributionStatus { return r.status }
 
 // hasRefusal reports whether the status says that the API server refused to overwrite the obstacle in a namespace.
 func (r *report) hasRefusal(namespace string) bool {
@@ -47,13 +47,13 @@ type reports struct {
 	events *events
 }
 
-// write requests a write of the status if the status has changed: at once if urgent is true, otherwise not more often than Timing
+// requestWrite requests a write of the status if the status has changed: at once if urgent is true, otherwise not more often than Timing
 // allows, and never before the back-off of a failed write is over. It reports whether a write is requested or waits for that back-off.
-func (rs *reports) write(r *run, found Review, urgent bool) (pending bool) {
+func (rs *reports) requestWrite(r *run, found Review, urgent bool) (pending bool) {
 	was := r.report.status
 	now := asReturned(r.Status(found, &was))
 	if reflect.DeepEqual(was, now) {
-		rs.events.announceDeeds(r.Distribution, r.deeds)
+		rs.events.announceDone(r.Distribution, r.done)
 		return false
 	}
 	if wait := r.report.until.Sub(rs.now); wait > 0 {
@@ -86,11 +86,12 @@ func (rs *reports) takeAnswer(r *run, w StatusWritten) bool {
 		return false
 	}
 	r.report.failures, r.report.until = 0, time.Time{}
+	// A watch may have shown a newer version while the answer was under way.
 	if r.report.resourceVersion == w.ResourceVersion {
 		r.report.resourceVersion = w.NewVersion
 	}
 	r.report.status = w.Status
-	rs.events.announceDeeds(w.of, r.deeds)
+	rs.events.announceDone(w.of, r.done)
 	if rs.events.announceChange(w.of, &w.was, &w.Status) {
 		rs.emitOutput(RolloutEnded{r.began})
 	}

@@ -11,21 +11,21 @@ import (
 // the status reports.
 type reviews struct {
 	*core
-	farewells *farewells
-	kinds     *kinds
-	outcomes  *outcomes
-	plans     *plans
-	reports   *reports
-	runs      *runs
+	left     *leftCopies
+	kinds    *kinds
+	outcomes *outcomes
+	plans    *plans
+	reports  *reports
+	runs     *runs
 }
 
-// start reviews a distribution. For a deleted one it queues the copies that must still be handed back or unlocked.
-func (rs *reviews) start(name string) {
+// startReview reviews a distribution. For a deleted one it queues the copies that must still be handed back or unlocked.
+func (rs *reviews) startReview(name string) {
 	r := rs.runs.at(name)
 	switch {
 	case !rs.listed:
 	case r == nil:
-		rs.farewells.queueAll(name)
+		rs.left.queueAll(name)
 	case !r.Deleting:
 		rs.beginReview(name)
 		rs.reviewRun(r, false)
@@ -38,17 +38,17 @@ func (rs *reviews) reviewRun(r *run, looked bool) {
 		r.gate.recordNames(r.Distribution, rs.forest) // also while nothing can be written: the record dates spec.targets
 	}
 	found := Review{}
-	r.gate.show(&found)
+	r.gate.addToReview(&found)
 	if r.Problem != "" {
-		rs.reports.write(r, found, false)
+		rs.reports.requestWrite(r, found, false)
 		return
 	}
-	k := rs.kinds.at(r.Template.Kind.GroupKind())
+	k := rs.kinds.findKind(r.Template.Kind.GroupKind())
 	if k.state == copies.KindSyncing {
 		return // the change of this state queues the review
 	}
 	if found.Unobserved = rs.kinds.describeUnobserved(k); found.Unobserved != "" {
-		rs.reports.write(r, found, false)
+		rs.reports.requestWrite(r, found, false)
 		return
 	}
 	results := rs.plans.planAll(r)
@@ -59,7 +59,7 @@ func (rs *reviews) reviewRun(r *run, looked bool) {
 	found = rs.decideWrites(r, results)
 	found.Resource = k.resource.GroupResource().String()
 	if !r.gate.isOpen(r.Distribution) {
-		if rs.reports.write(r, found, true) {
+		if rs.reports.requestWrite(r, found, true) {
 			return // the status must be written before the first copy
 		}
 		r.gate.endReport()
@@ -68,14 +68,15 @@ func (rs *reviews) reviewRun(r *run, looked bool) {
 	}
 	rs.queueWrites(r, found.Results)
 	if !r.isExamining(found.Results) {
-		rs.reports.write(r, found, false)
+		rs.reports.requestWrite(r, found, false)
 	}
 }
 
 // isExamining reports whether it is still to be found out, for the first time since this process started or the spec changed, why an
 // obstacle can't be taken over: by reading it, or by the overwriting that the API server refused before. The status is not written before
-// that, because otherwise each start would remove for a moment what the status reports about the obstacle.
+// that.
 func (r *run) isExamining(results []Result) bool {
+	// Otherwise each start would remove for a moment what the status reports about the obstacle (DIST-D112).
 	return r.Distributes() && slices.ContainsFunc(results, func(one Result) bool {
 		examines := one.Verb == Examine || one.Verb == Overwrite && r.report.hasRefusal(one.Namespace)
 		return examines && r.troubles.isUntried(one.Namespace)
@@ -123,13 +124,14 @@ func (rs *reviews) queueWrites(r *run, results []Result) {
 
 // decideWrites decides what may be written now, and returns the review that the status reports. results is what planAll returned.
 func (rs *reviews) decideWrites(r *run, results []Result) Review {
-	r.gate.judge(r.Distribution, results)
+	// The gate comes first: what is planned again after it may be created.
+	r.gate.decideCreation(r.Distribution, results)
 	found := Review{Checked: true, Results: rs.plans.planAll(r)}
-	r.obstacles.follow(r.Distribution, slices.ContainsFunc(found.Results, func(one Result) bool {
+	r.obstacles.followKind(r.Distribution, slices.ContainsFunc(found.Results, func(one Result) bool {
 		return one.State == InConflict && one.copy == nil
 	}))
 	found.NotFound, found.Replaced = r.Targets.NotFound(rs.forest), r.gate.findReplaced(rs.forest)
-	r.gate.show(&found)
+	r.gate.addToReview(&found)
 	found.Unwatched = r.obstacles.describeUnwatched()
 	return found
 }
@@ -137,10 +139,11 @@ func (rs *reviews) decideWrites(r *run, results []Result) Review {
 // endReport takes in the answer to the write of a status. If it had to be written before the first copy, the targets are queued now.
 func (rs *reviews) endReport(w StatusWritten) {
 	r := rs.runs.at(w.Name)
+	// The status was written for an object that has been deleted or replaced since.
 	if r == nil || r != w.run {
 		return
 	}
-	if rs.reports.takeAnswer(r, w) && w.urgent && r.gate.isJudged(r.Distribution) && r.Distribution == w.of {
+	if rs.reports.takeAnswer(r, w) && w.urgent && r.gate.isDecided(r.Distribution) && r.Distribution == w.of {
 		r.gate.endReport()
 		rs.queueWrites(r, w.results)
 	}

@@ -12,7 +12,7 @@ import (
 type run struct {
 	*Distribution
 	began     time.Time // when the present spec was first seen
-	deeds     deeds
+	done      doneActions
 	gate      *gate
 	obstacles *obstacles
 	report    *report
@@ -33,11 +33,11 @@ func (rs *runs) all() iter.Seq[*run] { return maps.Values(rs.byName) }
 // at returns the run of the ResourceDistribution with this name; nil if it does not exist.
 func (rs *runs) at(name string) *run { return rs.byName[name] }
 
-// take takes in a ResourceDistribution that is new or has changed.
-func (rs *runs) take(rd *v1alpha1.ResourceDistribution) {
+// takeDistribution takes in a ResourceDistribution that is new or has changed.
+func (rs *runs) takeDistribution(rd *v1alpha1.ResourceDistribution) {
 	known := rs.byName[rd.Name]
-	if known != nil && rs.listed && known.follows(rd) {
-		if known.report.take(rd.ResourceVersion, rd.Status) {
+	if known != nil && rs.listed && known.hasSpecOf(rd) {
+		if known.report.takeStatus(rd.ResourceVersion, rd.Status) {
 			known.gate.takeRecord(rd.Status.Admitted, known.Targets.ReadNamed(&rd.Status))
 			rs.queueKeys(reviewKey(rd.Name))
 		}
@@ -47,27 +47,28 @@ func (rs *runs) take(rd *v1alpha1.ResourceDistribution) {
 	if known != nil {
 		rs.unwantCopies(known)
 	}
+	// Of the same object, obstacles and the last report still count; of another one, nothing does.
 	if known != nil && known.UID == d.UID {
 		known.obstacles.takeSpec(d)
 		known.gate.takeSpec(d)
-		known.report.take(d.ResourceVersion, rd.Status)
+		known.report.takeStatus(d.ResourceVersion, rd.Status)
 		known.troubles.clearAll()
 		known.Distribution, known.began = d, rs.now
 	} else {
 		if known != nil {
 			known.obstacles.stopWatch()
 		}
-		rs.add(d, rd.Status)
+		rs.addRun(d, rd.Status)
 	}
 	if d.Template != nil {
-		rs.copies.want(d.Template.Family(), d.Name)
+		rs.copies.addWanted(d.Template.Family(), d.Name)
 	}
 	rs.queueKeys(reviewKey(rd.Name))
 }
 
-func (rs *runs) add(d *Distribution, status v1alpha1.ResourceDistributionStatus) {
+func (rs *runs) addRun(d *Distribution, status v1alpha1.ResourceDistributionStatus) {
 	rs.byName[d.Name] = &run{
-		Distribution: d, began: rs.now, deeds: deeds{}, gate: &gate{admitted: status.Admitted, named: d.Named},
+		Distribution: d, began: rs.now, done: doneActions{}, gate: &gate{admitted: status.Admitted, named: d.Named},
 		obstacles: newObstacles(rs.core, rs.kinds), report: &report{resourceVersion: d.ResourceVersion, status: status}, troubles: newTroubles(),
 	}
 	rs.beginWork(d.Name)
@@ -78,19 +79,19 @@ func (rs *runs) takeAll(all []*v1alpha1.ResourceDistribution) {
 	there := make(map[string]bool, len(all))
 	for _, rd := range all {
 		there[rd.Name] = true
-		rs.take(rd)
+		rs.takeDistribution(rd)
 	}
 	for name := range rs.byName {
 		if !there[name] {
-			rs.forget(name, rs.byName[name].UID)
+			rs.dropRun(name, rs.byName[name].UID)
 		}
 	}
 	rs.listed = true // only now, so that nothing is taken for a copy of a deleted distribution
 	rs.queueAll()
 }
 
-// forget removes the run of a ResourceDistribution that is gone, if it is the one with this UID.
-func (rs *runs) forget(name, uid string) {
+// dropRun removes the run of a ResourceDistribution that is gone, if it is the one with this UID.
+func (rs *runs) dropRun(name, uid string) {
 	if r := rs.byName[name]; r != nil && r.UID == uid {
 		rs.unwantCopies(r)
 		r.obstacles.stopWatch()
@@ -149,7 +150,7 @@ func (rs *runs) unwantCopies(r *run) {
 	}
 }
 
-// follows reports whether the run has this object's UID, generation and deletion already.
-func (r *run) follows(rd *v1alpha1.ResourceDistribution) bool {
+// hasSpecOf reports whether the run has this object's UID, generation and deletion already.
+func (r *run) hasSpecOf(rd *v1alpha1.ResourceDistribution) bool {
 	return r.UID == string(rd.UID) && r.Generation == rd.Generation && r.Deleting == (rd.DeletionTimestamp != nil)
 }

@@ -80,7 +80,7 @@ func (c *cluster) bodyOf(w WriteCopy, object map[string]any) map[string]any {
 	case Update:
 		over, isAdopted = w.Copy.Over(d.Template), w.Copy.Adopted
 	case Overwrite:
-		over = OverStranger(metadataOf(object), d.Template)
+		over = OverForeign(metadataOf(object), d.Template)
 	}
 	body, err := d.Template.Marked(w.Slot, d.Marks(w.Slot.Namespace, isAdopted), over)
 	if err != nil {

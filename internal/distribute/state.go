@@ -15,7 +15,7 @@
 //	runs       the ResourceDistributions that exist
 //	plans      what is to be done in each namespace
 //	outcomes   what follows from writes that have succeeded or failed
-//	farewells  hand back or unlock the copies of deleted distributions
+//	left       hand back or unlock the copies of deleted distributions
 //	answers    take what requests have shown into the parts above
 //	reports    have statuses written
 //	reviews    plan all targets of a distribution together
@@ -118,12 +118,12 @@ func NewState(f *forest.Snapshot, o Options) *State {
 	rs := &runs{core: c, kinds: k, copies: table, byName: map[string]*run{}}
 	p := &plans{core: c, copies: table}
 	out := &outcomes{core: c, events: e, repairs: copies.NewRepairs()}
-	left := &farewells{core: c, copies: table, kinds: k}
+	left := &leftCopies{core: c, copies: table, kinds: k}
 	found := &answers{core: c, copies: table, runs: rs}
 	return &State{
 		core: c, copies: table, kinds: k, outcomes: out, plans: p, runs: rs,
-		reviews: &reviews{core: c, farewells: left, kinds: k, outcomes: out, plans: p, reports: &reports{core: c, events: e}, runs: rs},
-		writes:  &writes{core: c, answers: found, farewells: left, kinds: k, outcomes: out, plans: p, runs: rs},
+		reviews: &reviews{core: c, left: left, kinds: k, outcomes: out, plans: p, reports: &reports{core: c, events: e}, runs: rs},
+		writes:  &writes{core: c, answers: found, left: left, kinds: k, outcomes: out, plans: p, runs: rs},
 	}
 }
 
@@ -141,10 +141,10 @@ func (Elected) applyTo(s *State) {
 
 func (k Started) applyTo(s *State) {
 	if k.Namespace == "" {
-		s.reviews.start(k.Distribution)
+		s.reviews.startReview(k.Distribution)
 		return
 	}
-	s.writes.start(k.Key)
+	s.writes.startTarget(k.Key)
 }
 
 func (c DefinitionChanged) applyTo(s *State) {
@@ -162,10 +162,10 @@ func (c DefinitionChanged) applyTo(s *State) {
 
 func (l DistributionsListed) applyTo(s *State) { s.runs.takeAll(l.All) }
 
-func (o DistributionSeen) applyTo(s *State) { s.runs.take(o.ResourceDistribution) }
+func (o DistributionSeen) applyTo(s *State) { s.runs.takeDistribution(o.ResourceDistribution) }
 
 func (o DistributionGone) applyTo(s *State) {
-	s.runs.forget(o.Name, string(o.UID))
+	s.runs.dropRun(o.Name, string(o.UID))
 	s.queueKeys(reviewKey(o.Name))
 }
 
@@ -177,7 +177,7 @@ func (c ForestChanged) applyTo(s *State) {
 }
 
 func (c KindChanged) applyTo(s *State) {
-	if s.kinds.change(c) {
+	if s.kinds.takeChange(c) {
 		s.runs.queueKind(c)
 	}
 }
@@ -186,7 +186,7 @@ func (l CopiesListed) applyTo(s *State) { s.runs.queueVanished(s.copies.replaceC
 
 func (o CopySeen) applyTo(s *State) { s.queueKeys(s.copies.takeCopy(o.Kind, o.Object)...) }
 
-func (o CopyGone) applyTo(s *State) { s.runs.queueVanished(s.copies.remove(o.Kind, o.Object)) }
+func (o CopyGone) applyTo(s *State) { s.runs.queueVanished(s.copies.removeCopy(o.Kind, o.Object)) }
 
 func (l ObstaclesListed) applyTo(s *State) {
 	if r := s.runs.findWatching(l.Watch); r != nil {
@@ -219,7 +219,7 @@ func (f ObstaclesFound) applyTo(s *State) { s.reviews.endLook(f) }
 
 func (w StatusWritten) applyTo(s *State) { s.reviews.endReport(w) }
 
-func (c CopyWritten) applyTo(s *State) { s.writes.end(c) }
+func (c CopyWritten) applyTo(s *State) { s.writes.endWrite(c) }
 
 func (d DriftFound) applyTo(s *State) {
 	of, known := s.FindUnchanged(d.Slot, d.UID, d.ResourceVersion)
@@ -265,7 +265,7 @@ type Counts struct {
 func (s *State) CountAll(now time.Time) []Counts {
 	var all []Counts
 	for r := range s.runs.all() {
-		all = append(all, Counts{Distribution: r.Name, Status: r.report.last(), Loops: s.outcomes.countLoops(r, now)})
+		all = append(all, Counts{Distribution: r.Name, Status: r.report.lastStatus(), Loops: s.outcomes.countLoops(r, now)})
 	}
 	return all
 }

@@ -66,7 +66,7 @@ func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus
 	s := v1alpha1.ResourceDistributionStatus{
 		ObservedGeneration: d.Generation, DeletionPolicy: was.DeletionPolicy, Admitted: r.Admitted,
 		NotFound: r.NotFound[:min(len(r.NotFound), maxNotFound)], Replaced: r.Replaced[:min(len(r.Replaced), maxNotFound)],
-		Named: r.Named.write(d.Targets, d.written), Conditions: slices.Clone(was.Conditions),
+		Named: r.Named.buildRecord(d.Targets, d.written), Conditions: slices.Clone(was.Conditions),
 	}
 	if d.Template != nil {
 		s.ResourceHash = d.Template.Content

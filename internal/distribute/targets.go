@@ -128,6 +128,7 @@ func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(str
 	if n == nil || n.Terminating || protected(namespace) || n.Labels[v1alpha1.LabelProtected] == v1alpha1.True {
 		return Frozen
 	}
+	// Exclusions come first: no other option can make an excluded namespace a target (DIST-D05).
 	if t.excluded[namespace] {
 		return Unchosen
 	}
@@ -145,7 +146,7 @@ func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(str
 	}
 	var votes []Choice
 	if len(t.included) > 0 {
-		votes = append(votes, meant(chosenIf(t.included[namespace]), namespace, f, named))
+		votes = append(votes, decideMeant(chosenIf(t.included[namespace]), namespace, f, named))
 	}
 	if t.selector != nil && !t.selector.Empty() {
 		votes = append(votes, chosenIf(t.selector.Matches(labels.Set(f.SelectableLabels(namespace)))))
@@ -153,11 +154,12 @@ func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(str
 	if len(t.trees) > 0 {
 		inOne := make([]Choice, 0, len(t.trees))
 		for _, tree := range t.trees {
-			inOne = append(inOne, meant(inTree(f, namespace, place, tree), tree, f, named))
+			inOne = append(inOne, decideMeant(inTree(f, namespace, place, tree), tree, f, named))
 		}
 		votes = append(votes, anyOf(inOne))
 	}
 	switch {
+	// One option that is sure to leave the namespace out decides, even where another can't be judged.
 	case slices.Contains(votes, Unchosen):
 		return Unchosen
 	case slices.Contains(votes, Frozen):
@@ -184,8 +186,8 @@ func chosenIf(yes bool) Choice {
 	return Unchosen
 }
 
-// meant returns choice, but Frozen in place of Chosen if name, from spec.targets, means another namespace than the present one.
-func meant(choice Choice, name string, f *forest.Snapshot, named Named) Choice {
+// decideMeant returns choice, but Frozen in place of Chosen if name, from spec.targets, means another namespace than the present one.
+func decideMeant(choice Choice, name string, f *forest.Snapshot, named Named) Choice {
 	if choice == Chosen && !named.Means(f, name) {
 		return Frozen
 	}
@@ -237,8 +239,8 @@ func (t Targets) ReadNamed(status *v1alpha1.ResourceDistributionStatus) Named {
 	return named
 }
 
-// write returns the record as a status holds it; nil if it is empty.
-func (n Named) write(t Targets, written time.Time) *v1alpha1.NamedNamespaces {
+// buildRecord returns the record as a status holds it; nil if it is empty.
+func (n Named) buildRecord(t Targets, written time.Time) *v1alpha1.NamedNamespaces {
 	if len(n) == 0 {
 		return nil
 	}
@@ -282,16 +284,17 @@ func (d *Distribution) RecordNames(f *forest.Snapshot, known Named) (named Named
 			named[name] = recorded
 		}
 		if n := f.Namespace(name); n != nil && !n.Terminating && len(named[name]) != digestLength {
-			named[name] = d.judge(f, n, named[name], known == nil && d.unrecorded)
+			named[name] = d.decideRecord(f, n, named[name], known == nil && d.unrecorded)
 		}
 		changed = changed || named[name] != known[name]
 	}
 	return named, changed
 }
 
-// judge returns the record of the name that n has, which means no namespace so far.
-func (d *Distribution) judge(f *forest.Snapshot, n *forest.Namespace, recorded string, unrecorded bool) string {
+// decideRecord returns the record of the name that n has, which means no namespace so far.
+func (d *Distribution) decideRecord(f *forest.Snapshot, n *forest.Namespace, recorded string, unrecorded bool) string {
 	digest := digestOf(n.UID)
+	// A decision against this namespace stays, whatever becomes of the object that created it (DIST-D119).
 	if recorded == nobody+digest {
 		return recorded
 	}
@@ -304,23 +307,26 @@ func (d *Distribution) judge(f *forest.Snapshot, n *forest.Namespace, recorded s
 	return nobody
 }
 
-// isMeant reports whether a namespace that has a name of spec.targets is the one that was meant. That is one that had the name before
-// spec.targets was written, or that the operator didn't create: creating one directly takes a right in the whole cluster, which no
-// tenant has. A namespace that the operator created for an LNamespace or a SubNamespace is meant only if a cluster admin created that
-// LNamespace, or if that object had claimed the name before. Otherwise a tenant could take the name. decided is false while that object
-// isn't known.
+// isMeant reports whether a namespace that has a name of spec.targets is the one that was meant. decided is false while the LNamespace
+// or SubNamespace for which the operator created it isn't known.
 func (d *Distribution) isMeant(f *forest.Snapshot, n *forest.Namespace) (meant, decided bool) {
 	before := func(created time.Time) bool { return !created.IsZero() && created.Before(d.written) }
 	sub, tenant := f.Sub(n.Parent(), n.Name), f.Tenant(n.Name)
 	switch {
+	// It had the name when spec.targets was written.
 	case before(n.Created):
 		return true, true
+	// Also without the label of its creator, a bound namespace belongs to a SubNamespace (DIST-D119).
 	case n.Bound():
 		return sub != nil && before(sub.Created), sub != nil
-	case n.TenantUID() == "": // made directly, or by the operator and then taken out of its tree
+	// Made directly, or by the operator and then taken out of its tree. To create a namespace directly takes a right in the whole
+	// cluster, which no tenant has.
+	case n.TenantUID() == "":
 		return n.Labels[v1alpha1.LabelCreatedBy] != v1alpha1.OperatorName, true
+	// Not decided: the operator may see a namespace before the LNamespace that it was created for (DIST-D93).
 	case tenant == nil || tenant.UID != n.TenantUID():
 		return false, false
 	}
+	// A tenant must not get the name, unless its object had claimed it before.
 	return tenant.IsMadeByAdmin() || before(tenant.Created), true
 }

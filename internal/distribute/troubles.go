@@ -22,7 +22,7 @@ func newTroubles() *troubles {
 // clearAll clears all troubles, because the API server may accept the new template.
 func (t *troubles) clearAll() { t.byNamespace = map[string]trouble{} }
 
-func (t *troubles) clear(namespace string) { delete(t.byNamespace, namespace) }
+func (t *troubles) clearTrouble(namespace string) { delete(t.byNamespace, namespace) }
 
 // holdsBack reports whether the next try in a namespace is not due yet.
 func (t *troubles) holdsBack(namespace string, now time.Time) bool {

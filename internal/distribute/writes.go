@@ -5,19 +5,19 @@ import "github.com/warren-tenancy/warren/internal/copies"
 // writes ask for the requests for one target after the other.
 type writes struct {
 	*core
-	answers   *answers
-	farewells *farewells
-	kinds     *kinds
-	outcomes  *outcomes
-	plans     *plans
-	runs      *runs
+	answers  *answers
+	left     *leftCopies
+	kinds    *kinds
+	outcomes *outcomes
+	plans    *plans
+	runs     *runs
 }
 
-// start plans one target, and asks for at most one write.
-func (ws *writes) start(k Key) {
+// startTarget plans one target, and asks for at most one write.
+func (ws *writes) startTarget(k Key) {
 	r := ws.runs.at(k.Distribution)
 	if r == nil {
-		ws.farewells.start(k)
+		ws.left.startKey(k)
 		return
 	}
 	if w, ok := ws.planWrite(r, k); ok && !ws.waitsInLoop(w) {
@@ -33,7 +33,7 @@ func (ws *writes) planWrite(r *run, key Key) (w WriteCopy, ok bool) {
 	if !r.Distributes() || !ws.listed {
 		return w, false
 	}
-	k, namespace := ws.kinds.at(r.Template.Kind.GroupKind()), key.Namespace
+	k, namespace := ws.kinds.findKind(r.Template.Kind.GroupKind()), key.Namespace
 	if k.state != copies.KindActive {
 		return w, false
 	}
@@ -42,7 +42,7 @@ func (ws *writes) planWrite(r *run, key Key) (w WriteCopy, ok bool) {
 	}
 	plan := ws.plans.planAt(r, namespace)
 	if plan.Verb == Nothing {
-		r.troubles.clear(namespace)
+		r.troubles.clearTrouble(namespace)
 		return w, false
 	}
 	if r.troubles.holdsBack(namespace, ws.now) {
@@ -63,9 +63,9 @@ func (ws *writes) waitsInLoop(w WriteCopy) bool {
 	return wait > 0
 }
 
-// end takes in the answer to a write, and decides what follows.
-func (ws *writes) end(c CopyWritten) {
-	ws.answers.take(c)
+// endWrite takes in the answer to a write, and decides what follows.
+func (ws *writes) endWrite(c CopyWritten) {
+	ws.answers.takeResult(c)
 	r := ws.runs.at(c.by)
 	switch {
 	case r != c.run: // the distribution is another one now, or deleted: what was written for the old one is planned anew
@@ -73,11 +73,11 @@ func (ws *writes) end(c CopyWritten) {
 	case c.Err != nil && c.isOutdated(): // the present spec may succeed
 		ws.queueKeys(c.key())
 	case r != nil:
-		ws.outcomes.record(r, c)
+		ws.outcomes.recordWrite(r, c)
 		ws.reviewSoon(r.Name)
 	case c.Err != nil:
 		ws.queueAfter(c.key(), ws.options.Timing.TransientMax)
 	default:
-		ws.farewells.start(c.key())
+		ws.left.startKey(c.key())
 	}
 }
