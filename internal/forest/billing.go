@@ -22,8 +22,8 @@ type BillingLabel struct {
 	Field, Value string
 }
 
-// invalid reports whether Value is no valid value of a label, so that the label is written nowhere.
-func (l BillingLabel) invalid() bool { return len(validation.IsValidLabelValue(l.Value)) > 0 }
+// isInvalid reports whether Value is no valid value of a label, so that the label is written nowhere.
+func (l BillingLabel) isInvalid() bool { return len(validation.IsValidLabelValue(l.Value)) > 0 }
 
 // listBillingLabels returns the billing labels of the namespaces in the tree of root: none where root belongs to no LNamespace. An
 // empty field, or a field for which the configuration names no key, gives no label.
@@ -47,7 +47,7 @@ func addBillingLabels(s *Snapshot, n *Namespace, path []string, e *effective) {
 		return
 	}
 	for _, label := range listBillingLabels(s, path[0]) {
-		if !label.invalid() && !e.takesKey(n, label) {
+		if !label.isInvalid() && !e.takesKey(n, label) {
 			e.written[label.Key] = label.Value
 		}
 	}
@@ -68,7 +68,7 @@ func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 func BillingLabelProblems(s *Snapshot, root string) (invalid []BillingLabel, taken map[string][]string) {
 	taken = map[string][]string{}
 	for _, label := range listBillingLabels(s, root) {
-		if label.invalid() {
+		if label.isInvalid() {
 			invalid = append(invalid, label)
 			continue
 		}

@@ -10,8 +10,9 @@ import (
 // IsMadeByAdmin reports whether a cluster admin made the LNamespace: those of all other users name their creator.
 func (t *Tenant) IsMadeByAdmin() bool { return t.Creator == "" }
 
-// maker returns what a mark names to let the LNamespace adopt a namespace: the user who made it, or the group of all cluster admins.
-func (t *Tenant) maker() string { return cmp.Or(t.Creator, v1alpha1.MarkClusterAdmins) }
+// describeMaker returns what a mark names to let the LNamespace adopt a namespace: the user who made it, or the group of all cluster
+// admins.
+func (t *Tenant) describeMaker() string { return cmp.Or(t.Creator, v1alpha1.MarkClusterAdmins) }
 
 // CountsFor returns the name under which the LNamespaces that user makes are counted, against the limit of LNamespaces per maker. A
 // person counts under their own name. A service account doesn't, because whoever may create one may create any number. If it is in a

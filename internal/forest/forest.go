@@ -172,11 +172,11 @@ func (s *Snapshot) relinkName(name string, old, n *Namespace) {
 	if n != nil {
 		parent, template = n.Parent(), n.Template()
 	}
-	s.children = relink(s.children, name, oldParent, parent)
-	s.instances = relink(s.instances, name, oldTemplate, template)
+	s.children = moveLink(s.children, name, oldParent, parent)
+	s.instances = moveLink(s.instances, name, oldTemplate, template)
 }
 
-func relink(m *immutable.Map[string, names], name, from, to string) *immutable.Map[string, names] {
+func moveLink(m *immutable.Map[string, names], name, from, to string) *immutable.Map[string, names] {
 	if from == to {
 		return m
 	}
@@ -201,8 +201,8 @@ func relink(m *immutable.Map[string, names], name, from, to string) *immutable.M
 func (s *Snapshot) WithSub(sub *Sub) *Snapshot {
 	c := *s
 	c.subs = s.subs.Set(sub.Parent+"/"+sub.Name, sub)
-	c.subsIn = relink(s.subsIn, sub.Name, "", sub.Parent)
-	c.parentsOf = relink(s.parentsOf, sub.Parent, "", sub.Name)
+	c.subsIn = moveLink(s.subsIn, sub.Name, "", sub.Parent)
+	c.parentsOf = moveLink(s.parentsOf, sub.Parent, "", sub.Name)
 	return &c
 }
 
@@ -210,8 +210,8 @@ func (s *Snapshot) WithSub(sub *Sub) *Snapshot {
 func (s *Snapshot) WithoutSub(parent, name string) *Snapshot {
 	c := *s
 	c.subs = s.subs.Delete(parent + "/" + name)
-	c.subsIn = relink(s.subsIn, name, parent, "")
-	c.parentsOf = relink(s.parentsOf, parent, name, "")
+	c.subsIn = moveLink(s.subsIn, name, parent, "")
+	c.parentsOf = moveLink(s.parentsOf, parent, name, "")
 	return &c
 }
 
@@ -293,15 +293,15 @@ func (s *Snapshot) Tenants() iter.Seq[*Tenant] {
 }
 
 // Children are the namespaces whose label parent is name, halted or not, in alphabetical order.
-func (s *Snapshot) Children(name string) []string { return list(s.children, name) }
+func (s *Snapshot) Children(name string) []string { return listNames(s.children, name) }
 
 // Instances are the namespaces whose label template is name, whatever else their labels are, in alphabetical order.
-func (s *Snapshot) Instances(name string) []string { return list(s.instances, name) }
+func (s *Snapshot) Instances(name string) []string { return listNames(s.instances, name) }
 
 // Subs are the SubNamespaces in parent, in alphabetical order.
 func (s *Snapshot) Subs(parent string) []*Sub {
 	var subs []*Sub
-	for _, name := range list(s.subsIn, parent) {
+	for _, name := range listNames(s.subsIn, parent) {
 		subs = append(subs, s.Sub(parent, name))
 	}
 	return subs
@@ -310,13 +310,13 @@ func (s *Snapshot) Subs(parent string) []*Sub {
 // SubsNamed are the SubNamespaces that want the namespace called name, by parent in alphabetical order.
 func (s *Snapshot) SubsNamed(name string) []*Sub {
 	var subs []*Sub
-	for _, parent := range list(s.parentsOf, name) {
+	for _, parent := range listNames(s.parentsOf, name) {
 		subs = append(subs, s.Sub(parent, name))
 	}
 	return subs
 }
 
-func list(m *immutable.Map[string, names], key string) []string {
+func listNames(m *immutable.Map[string, names], key string) []string {
 	set, ok := m.Get(key)
 	if !ok {
 		return nil

@@ -46,10 +46,10 @@ func isAbandoned(s *Snapshot, n *Namespace) bool {
 	return t != nil && !t.Deleting && !slices.ContainsFunc(holders, func(who string) bool { return t.Listed[who] })
 }
 
-// released returns n as it is after the operator has released it: in no tree, and without the keys that the operator wrote. Its label
+// releaseKeys returns n as it is after the operator has released it: in no tree, and without the keys that the operator wrote. Its label
 // released keeps the admission policies in force for n. The record of the request that placed n stays, so that the same request doesn't
 // place n again.
-func released(s *Snapshot, n *Namespace) *Namespace {
+func releaseKeys(s *Snapshot, n *Namespace) *Namespace {
 	free := n.clone()
 	delete(free.Labels, v1alpha1.LabelParent)
 	free = completeKeys(s, free)

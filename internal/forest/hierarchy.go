@@ -65,31 +65,31 @@ func RequestOf(s *Snapshot, name string) Request {
 		r.Asked = true
 	}
 	if r.Asked {
-		r.Obstacles = append(MoveObstacles(s, n, r.Parent), staleness(s, n, h)...)
+		r.Obstacles = append(MoveObstacles(s, n, r.Parent), findStale(s, n, h)...)
 	}
 	return r
 }
 
-// staleness returns an obstacle where h, of namespace n, asks for a namespace that has been deleted or replaced since. The user was allowed
-// to ask for the first namespace, which gives no right to a later one of the same name. Where it is unknown which one the user meant, a
-// cluster admin's mark for its tree decides.
-func staleness(s *Snapshot, n *Namespace, h *Hierarchy) []Obstacle {
+// findStale returns an obstacle where h, of namespace n, asks for a namespace that has been deleted or replaced since. The user was allowed
+// to ask for the first namespace, which gives no right to a later one of the same name.
+func findStale(s *Snapshot, n *Namespace, h *Hierarchy) []Obstacle {
 	if h.Parent == nil || h.ParentUID == "" {
 		return nil
 	}
 	parent := s.Namespace(*h.Parent)
 	switch {
 	case parent == nil:
-		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was deleted after spec.parent named it: clear "+
+		return []Obstacle{newObstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was deleted after spec.parent named it: clear "+
 			"spec.parent, then set it again", *h.Parent)}
+	// Where it is unknown which namespace the user meant, a cluster admin's mark for its tree decides.
 	case parent.UID == h.ParentUID || h.ParentUID == unknownParent && MarkedFor(s, n, parent.Name):
 		return nil
 	case h.ParentUID == unknownParent:
-		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is younger than this object, so the operator can't know "+
+		return []Obstacle{newObstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is younger than this object, so the operator can't know "+
 			"after its restart whether spec.parent means this namespace: clear spec.parent, then set it again; or a cluster admin runs "+
 			"kubectl warren mark %s %s", parent.Name, n.Name, parent.Name)}
 	}
-	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was created after spec.parent named it: clear spec.parent, "+
+	return []Obstacle{newObstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was created after spec.parent named it: clear spec.parent, "+
 		"then set it again", *h.Parent)}
 }
 
@@ -158,7 +158,7 @@ func asRequested(s *Snapshot, n *Namespace) *Namespace {
 	if r.Asked && !n.standsBelow(r.Parent) {
 		moved = Placed(n, r.Parent)
 	}
-	set(moved.Annotations, v1alpha1.AnnotationAppliedParent, wanted)
+	setKey(moved.Annotations, v1alpha1.AnnotationAppliedParent, wanted)
 	return moved
 }
 
@@ -172,7 +172,7 @@ func Placed(n *Namespace, parent string) *Namespace {
 	moved := n.clone()
 	delete(moved.Annotations, v1alpha1.AnnotationAdopt) // an adoption mark counts for one move
 	delete(moved.Labels, v1alpha1.LabelBound)           // left from an earlier place: a SubNamespace of the new one would own n
-	set(moved.Labels, v1alpha1.LabelParent, parent)
+	setKey(moved.Labels, v1alpha1.LabelParent, parent)
 	if parent == "" {
 		moved.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
 	} else {
@@ -190,7 +190,7 @@ func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	var obstacles []Obstacle
 	say := func(wrong bool, reason v1alpha1.Reason, format string, args ...any) {
 		if wrong {
-			obstacles = append(obstacles, obstacle(reason, format, args...))
+			obstacles = append(obstacles, newObstacle(reason, format, args...))
 		}
 	}
 	const illegal = v1alpha1.ReasonIllegalParent

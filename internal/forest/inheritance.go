@@ -40,7 +40,7 @@ const (
 	lastApplied  = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-func never(key string) bool {
+func isNeverInherited(key string) bool {
 	return v1alpha1.IsReservedKey(key) || key == metadataName || key == lastApplied || key == v1alpha1.LabelCreatedBy
 }
 
@@ -67,11 +67,11 @@ func (r Rules) bothSides() [2]side {
 }
 
 func (d side) inheritsKey(key string) bool {
-	return (d.declared[key] || d.inherit != nil && d.inherit(key)) && !never(key)
+	return (d.declared[key] || d.inherit != nil && d.inherit(key)) && !isNeverInherited(key)
 }
 
 func (d side) allowsKey(key string) bool {
-	return d.local != nil && d.local(key) && !never(key) && !d.billing.Has(key)
+	return d.local != nil && d.local(key) && !isNeverInherited(key) && !d.billing.Has(key)
 }
 
 // declareKeys returns d with the keys that h propagates added to those that are inherited. The result is for the namespace of h and for
@@ -111,7 +111,7 @@ func (n *Namespace) operatorKeys() map[string]bool {
 	}
 	ours := map[string]bool{}
 	for key := range strings.SplitSeq(list, ",") {
-		if !never(strings.TrimPrefix(key, "@")) { // a forged list must not make the operator remove keys that shape the forest
+		if !isNeverInherited(strings.TrimPrefix(key, "@")) { // a forged list must not make the operator remove keys that shape the forest
 			ours[key] = true
 		}
 	}
@@ -138,12 +138,12 @@ func (d side) effectiveKeys(n *Namespace, sub *Sub, above map[string]string) eff
 		}
 	}
 	for key, value := range above {
-		e.take(d, key, value)
+		e.takeKey(d, key, value)
 	}
 	if sub != nil {
 		for key, value := range d.spec(sub) {
 			if d.allowsKey(key) {
-				e.take(d, key, value)
+				e.takeKey(d, key, value)
 			} else {
 				e.refused = append(e.refused, d.mark+key)
 			}
@@ -152,7 +152,7 @@ func (d side) effectiveKeys(n *Namespace, sub *Sub, above map[string]string) eff
 	return e
 }
 
-func (e *effective) take(d side, key, value string) {
+func (e *effective) takeKey(d side, key, value string) {
 	if d.mark == "" && key == enforceLevel && value == privileged {
 		e.left[key] = true
 		if _, ok := e.flowing[key]; !ok && d.inheritsKey(key) {
@@ -185,7 +185,7 @@ func inheritedKeys(s *Snapshot, name string) [2]effective {
 				d.freezeKeys(n, &result[i])
 			}
 			if d.index == 0 {
-				result[i].hold(d, n, above)
+				result[i].holdLevel(d, n, above)
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func (d side) freezeKeys(n *Namespace, e *effective) {
 		}
 		if value, ok := d.of(n)[bare]; ok {
 			if _, wanted := e.written[bare]; !wanted {
-				e.take(d, bare, value)
+				e.takeKey(d, bare, value)
 			}
 		}
 	}

@@ -97,9 +97,9 @@ func CountAwaited(s *Snapshot, root, parent, name string) int {
 	return count
 }
 
-// height returns the distance from name to its deepest descendant, halted or not; 0 without children. A namespace in a cycle counts
+// countHeight returns the distance from name to its deepest descendant, halted or not; 0 without children. A namespace in a cycle counts
 // once.
-func height(s *Snapshot, name string) int {
+func countHeight(s *Snapshot, name string) int {
 	seen, height := map[string]bool{name: true}, -1
 	for level := []string{name}; len(level) > 0; height++ {
 		var below []string
@@ -125,7 +125,7 @@ func Crowded(s, before *Snapshot, name string) []string {
 	}
 	root := parent.Path[0]
 	var problems []string
-	if why := TooDeep(s, root, parent.Depth()+1+height(s, name)); why != "" {
+	if why := TooDeep(s, root, parent.Depth()+1+countHeight(s, name)); why != "" {
 		problems = append(problems, why)
 	}
 	if !before.InTree(name, root) {

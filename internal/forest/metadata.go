@@ -28,16 +28,16 @@ func DesiredChange(s *Snapshot, name string) Change {
 		return Change{}
 	}
 	if isAbandoned(s, n) {
-		return diff(n, released(s, n))
+		return compareMetadata(n, releaseKeys(s, n))
 	}
 	fixed := asRequested(s, withRootLabels(s, n))
 	if fixed != n {
 		s = s.WithNamespace(fixed)
 	}
 	if s.Place(name).Halted() {
-		return diff(n, fixed)
+		return compareMetadata(n, fixed)
 	}
-	return diff(n, wantedNamespace(s, fixed))
+	return compareMetadata(n, wantedNamespace(s, fixed))
 }
 
 // clone returns a copy of n whose maps are its own and never nil.
@@ -64,7 +64,7 @@ func withRootLabels(s *Snapshot, n *Namespace) *Namespace {
 	}
 	fixed := n.clone()
 	fixed.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
-	set(fixed.Labels, v1alpha1.LabelTemplate, tenant.Template)
+	setKey(fixed.Labels, v1alpha1.LabelTemplate, tenant.Template)
 	return fixed
 }
 
@@ -86,7 +86,7 @@ func (n *Namespace) With(change Change) *Namespace {
 	return w
 }
 
-func set(m map[string]string, key, value string) {
+func setKey(m map[string]string, key, value string) {
 	if value == "" {
 		delete(m, key)
 	} else {
@@ -110,7 +110,7 @@ func wantedNamespace(s *Snapshot, n *Namespace) *Namespace {
 	addBillingLabels(s, n, place.Path, &keys[0])
 	w.inheritKeys(n, keys)
 	if sub := owningSub(s, n.Name); sub == nil || !sub.Deleting { // else Bequest may just have written the permission of an ancestor
-		set(w.Annotations, v1alpha1.AnnotationCascading, cascadingValue(s, n))
+		setKey(w.Annotations, v1alpha1.AnnotationCascading, cascadingValue(s, n))
 	}
 	return w
 }
@@ -173,13 +173,13 @@ func (n *Namespace) inheritKeys(old *Namespace, e [2]effective) {
 		}
 	}
 	slices.Sort(ours)
-	set(n.Annotations, v1alpha1.AnnotationInherited, strings.Join(ours, ","))
+	setKey(n.Annotations, v1alpha1.AnnotationInherited, strings.Join(ours, ","))
 }
 
 // ChangeTo returns the change that makes n carry the keys of wanted.
-func (n *Namespace) ChangeTo(wanted *Namespace) Change { return diff(n, wanted) }
+func (n *Namespace) ChangeTo(wanted *Namespace) Change { return compareMetadata(n, wanted) }
 
-func diff(old, wanted *Namespace) Change {
+func compareMetadata(old, wanted *Namespace) Change {
 	return Change{Labels: diffMap(old.Labels, wanted.Labels), Annotations: diffMap(old.Annotations, wanted.Annotations)}
 }
 
@@ -216,7 +216,7 @@ func NewRoot(s *Snapshot, tenant *Tenant) *Namespace {
 		Labels:      map[string]string{v1alpha1.LabelCreatedBy: v1alpha1.OperatorName, v1alpha1.LabelType: v1alpha1.TypeRoot},
 		Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: tenant.UID},
 	}
-	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
+	setKey(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
 	return completeKeys(s.WithTenant(tenant), n)
 }
 
@@ -228,8 +228,8 @@ func Adoption(s *Snapshot, tenant *Tenant) Change {
 	delete(n.Annotations, v1alpha1.AnnotationAdopt)
 	n.Annotations[v1alpha1.AnnotationLNamespaceUID] = tenant.UID
 	n.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
-	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
-	return diff(old, completeKeys(s.WithTenant(tenant), n))
+	setKey(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
+	return compareMetadata(old, completeKeys(s.WithTenant(tenant), n))
 }
 
 func completeKeys(s *Snapshot, n *Namespace) *Namespace {

@@ -19,7 +19,7 @@ type Obstacle struct {
 // Exists reports whether there is an obstacle.
 func (o Obstacle) Exists() bool { return o.Reason != "" }
 
-func obstacle(reason v1alpha1.Reason, format string, args ...any) Obstacle {
+func newObstacle(reason v1alpha1.Reason, format string, args ...any) Obstacle {
 	return Obstacle{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -33,11 +33,11 @@ func ParentObstacle(s *Snapshot, parent string) Obstacle {
 	p, place := s.Namespace(parent), s.Place(parent)
 	switch {
 	case p != nil && p.Terminating:
-		return obstacle(v1alpha1.ReasonParentTerminating, "parent namespace %s is being terminated", parent)
+		return newObstacle(v1alpha1.ReasonParentTerminating, "parent namespace %s is being terminated", parent)
 	case place.Halted():
-		return obstacle(v1alpha1.ReasonParentNotManaged, "parent namespace %s is halted (%s): %s", parent, place.Halt.Reason, place.Halt.Message)
+		return newObstacle(v1alpha1.ReasonParentNotManaged, "parent namespace %s is halted (%s): %s", parent, place.Halt.Reason, place.Halt.Message)
 	case !place.InTree():
-		return obstacle(v1alpha1.ReasonParentNotManaged, "parent namespace %s is neither a root nor a sub-namespace", parent)
+		return newObstacle(v1alpha1.ReasonParentNotManaged, "parent namespace %s is neither a root nor a sub-namespace", parent)
 	}
 	return Obstacle{}
 }
@@ -49,37 +49,39 @@ func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 	n := s.Namespace(name)
 	switch {
 	case s.Protected(name):
-		return obstacle(v1alpha1.ReasonProtectedName, "%s is a protected namespace: choose another name", name)
+		return newObstacle(v1alpha1.ReasonProtectedName, "%s is a protected namespace: choose another name", name)
 	case n == nil && s.rules.ReservedName != nil && s.rules.ReservedName(name):
-		return obstacle(v1alpha1.ReasonReservedName, "the configuration reserves the name %s: choose another", name)
+		return newObstacle(v1alpha1.ReasonReservedName, "the configuration reserves the name %s: choose another", name)
 	case n == nil:
 		return Obstacle{}
+	// Only a namespace of the same tree is waited for: the owners of another one may create it anew.
 	case n.Terminating && (n.BoundTo(parent) || shareTree(s, parent, n)):
-		return obstacle(v1alpha1.ReasonNamespaceTerminating, "namespace %s is being terminated", name)
+		return newObstacle(v1alpha1.ReasonNamespaceTerminating, "namespace %s is being terminated", name)
 	case n.BoundTo(parent):
 		return Obstacle{}
 	case n.Parent() == parent:
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name; %s",
-			name, parent, graft(name, parent))
+		return newObstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name; %s",
+			name, parent, describeGraft(name, parent))
 	case shareTree(s, parent, n) && n.Parent() == "":
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s is the root of this tree: choose another name", name)
+		return newObstacle(v1alpha1.ReasonConflict, "namespace %s is the root of this tree: choose another name", name)
 	case shareTree(s, parent, n):
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree: choose another name",
+		return newObstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree: choose another name",
 			name)
 	}
-	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s; %s", name,
-		graft(name, parent), askAgain)
+	return newObstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s; %s", name,
+		describeGraft(name, parent), askAgain)
 }
 
-// graft is the way for a namespace that belongs to the SubNamespace of its name in parent, but has lost the labels by which it does.
-func graft(name, parent string) string {
+// describeGraft is the way for a namespace that belongs to the SubNamespace of its name in parent, but has lost the labels by which it
+// does.
+func describeGraft(name, parent string) string {
 	return "if that namespace belongs here, a cluster admin can bind it: kubectl warren graft " + name + " " + parent
 }
 
 // NameLost returns the obstacle of a SubNamespace whose name is free now, but belonged to a namespace outside of its tree when the
 // SubNamespace asked for it.
 func NameLost(name string) Obstacle {
-	return obstacle(v1alpha1.ReasonNameTaken, "the name %s belonged to a namespace outside of this tree; %s", name, askAgain)
+	return newObstacle(v1alpha1.ReasonNameTaken, "the name %s belonged to a namespace outside of this tree; %s", name, askAgain)
 }
 
 const askAgain = "the operator tries again only when this SubNamespace is created again or its spec changes, while the name is " +
@@ -120,10 +122,11 @@ func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	switch {
 	case n.Terminating:
 		return "namespace " + n.Name + " is being terminated"
+	// A mark without a user would let any user with a right to create LNamespaces take the namespace.
 	case mark == v1alpha1.True && tenant.Creator != v1alpha1.True:
 		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names no user; a cluster admin can " +
 			"name who may adopt the namespace: " + adoptCommand(n.Name, tenant)
-	case mark == "" || mark != tenant.UID && mark != tenant.maker():
+	case mark == "" || mark != tenant.UID && mark != tenant.describeMaker():
 		return NotMarked(tenant)
 	case s.rules.isProtected(n), s.Place(n.Name).Halted():
 		return "namespace " + n.Name + " is protected or halted, so it can't become the root of a tenant"
@@ -134,7 +137,7 @@ func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 }
 
 // NotMarked reports that the namespace of tenant's name exists and that no mark names the tenant. The message says nothing else about
-// that namespace, which may be a stranger's.
+// that namespace, which may be another user's.
 func NotMarked(tenant *Tenant) string {
 	return "namespace " + tenant.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(tenant.Name, tenant)
 }
@@ -143,7 +146,7 @@ func NotMarked(tenant *Tenant) string {
 // stays the same if a refused LNamespace is created again. A user's name is quoted for the shell where necessary. With --overwrite, the
 // command also works where the namespace is marked for another user, which the reader may not know.
 func adoptCommand(namespace string, tenant *Tenant) string {
-	user := tenant.maker()
+	user := tenant.describeMaker()
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:@/", r)
 	}

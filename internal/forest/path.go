@@ -44,8 +44,8 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	if place.Halted() || s.rules.isProtected(n) {
 		return Sources{}, false
 	}
-	// The operator is about to release a namespace on the path; plans may come before that, as when the operator starts. The namespace itself
-	// has no sources, so its copies are removed. Below it, nothing is written or removed.
+	// The operator is about to release a namespace on the path; plans may come before that, as when the operator starts. The namespace
+	// itself has no sources, so its copies are removed. Below it, nothing is written or removed.
 	if at := slices.IndexFunc(place.Path, func(on string) bool { return isAbandoned(s, s.Namespace(on)) }); at >= 0 {
 		return Sources{}, place.Path[at] == name
 	}

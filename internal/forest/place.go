@@ -120,7 +120,7 @@ func invalidLabels(n *Namespace) string {
 // climbToRoot follows the labels from n to its root. It returns the path in order, or why there is none.
 func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 	path := []string{n.Name}
-	var strangers []*Namespace // sub-namespaces on the path whose parent has another UID than recorded
+	var replaced []*Namespace // sub-namespaces on the path whose parent has another UID than recorded
 	for at := n; at.Parent() != ""; {
 		up, halt := s.stepToParent(at)
 		if halt.Reason != "" {
@@ -136,13 +136,14 @@ func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 			return nil, Halt{v1alpha1.ReasonDepthExceeded, "a tree is at most 128 deep"}
 		}
 		if recordsOther(at, up) {
-			strangers = append(strangers, at)
+			replaced = append(replaced, at)
 		}
 		path = append(path, up.Name)
 		at = up
 	}
 	slices.Reverse(path)
-	for _, n := range slices.Backward(strangers) {
+	// Only a whole path can be compared with the recorded place of a parent; the highest difference halts all below it.
+	for _, n := range slices.Backward(replaced) {
 		if halt := parentReplaced(n, path); halt.Reason != "" {
 			return nil, halt
 		}
@@ -152,14 +153,15 @@ func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 
 // parentReplaced returns the halt of a sub-namespace n whose parent has another UID than recorded, and is at another place than the
 // recorded parent was. Without it, a user could make a namespace with the name of the old parent, and so get the children of the old one.
-// A parent that was created again at its old place halts nothing. path leads from the root through n, and may continue to a namespace
+// path leads from the root through n, and may continue to a namespace
 // below n.
 func parentReplaced(n *Namespace, path []string) Halt {
 	i := slices.Index(path, n.Name)
 	parent, now, before := path[i-1], strings.Join(path[:i], "/"), placeOfParent(n)
 	switch {
+	// No place is recorded, n was moved below another parent, or the parent was created again at its old place.
 	case before == "", before == now:
-		return Halt{} // no place is recorded, n was moved below another parent, or the parent is at its old place
+		return Halt{}
 	case i < len(path)-1:
 		return ancestorHalted(n.Name, v1alpha1.ReasonParentReplaced)
 	}
@@ -222,6 +224,7 @@ func cycleMessage(path []string, i int, name string) Halt {
 	if i > 0 {
 		return ancestorHalted(name, v1alpha1.ReasonInCycle)
 	}
+	// The text begins with the same name for each namespace of the cycle, so that its conditions are equal.
 	least := slices.Index(path, slices.Min(path))
 	text := slices.Concat(path[least:], path[:least], path[least:least+1])
 	return Halt{v1alpha1.ReasonInCycle, strings.Join(text, " -> ")}
@@ -239,17 +242,17 @@ var onlyRoot = map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}
 // Placing returns n reduced to what Place reads, to save memory for callers that need nothing else. Maps that would be empty are nil.
 func (n *Namespace) Placing() *Namespace {
 	placing := &Namespace{Name: n.Name, UID: n.UID, Terminating: n.Terminating,
-		Labels: only(n.Labels, v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected)}
+		Labels: selectKeys(n.Labels, v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected)}
 	if maps.Equal(placing.Labels, onlyRoot) {
 		placing.Labels = onlyRoot
 	}
 	if n.Parent() != "" {
-		placing.Annotations = only(n.Annotations, v1alpha1.AnnotationParentUID, v1alpha1.AnnotationAncestry)
+		placing.Annotations = selectKeys(n.Annotations, v1alpha1.AnnotationParentUID, v1alpha1.AnnotationAncestry)
 	}
 	return placing
 }
 
-func only(all map[string]string, keys ...string) map[string]string {
+func selectKeys(all map[string]string, keys ...string) map[string]string {
 	var some map[string]string
 	for _, key := range keys {
 		if value, ok := all[key]; ok {

@@ -30,6 +30,7 @@ type podLevel struct {
 
 func levelOf(labels map[string]string) podLevel {
 	l := podLevel{rank: ranks[labels[enforceLevel]], minor: latestMinor}
+	// A version without a level that restricts anything means nothing.
 	if l.rank == 0 {
 		return podLevel{}
 	}
@@ -56,11 +57,11 @@ func (l podLevel) version() string {
 	return fmt.Sprintf("v1.%d", l.minor)
 }
 
-// hold keeps the Pod Security level of n from falling below the inherited level and below the level that n has now. Only a cluster admin
-// may lower a level, and the ValidatingAdmissionPolicies that confine the operator (its "cage") would refuse such a write. If the keys in
-// e ask for a lower level, the key of the level is added to the refused keys.
-func (e *effective) hold(d side, n *Namespace, above map[string]string) {
-	labels, ours := e.standing(n), n.operatorKeys()
+// holdLevel keeps the Pod Security level of n from falling below the inherited level and below the level that n has now. Only a cluster
+// admin may lower a level, and the ValidatingAdmissionPolicies that confine the operator (its "cage") would refuse such a write. If the
+// keys in e ask for a lower level, the key of the level is added to the refused keys.
+func (e *effective) holdLevel(d side, n *Namespace, above map[string]string) {
+	labels, ours := e.findStanding(n), n.operatorKeys()
 	asked, own, fromAbove := levelOf(labels), levelOf(n.Labels), levelOf(above)
 	held := asked.stricter(own).stricter(fromAbove)
 	if !asked.atLeast(fromAbove) || ours[enforceLevel] && !asked.atLeast(own) {
@@ -69,19 +70,19 @@ func (e *effective) hold(d side, n *Namespace, above map[string]string) {
 	if held.rank != asked.rank {
 		for name, rank := range ranks {
 			if rank == held.rank {
-				e.take(d, enforceLevel, name)
+				e.takeKey(d, enforceLevel, name)
 			}
 		}
 	}
 	_, had := n.Labels[enforceVersion]
 	_, has := labels[enforceVersion]
 	if held.rank > 0 && (held.minor != asked.minor && (has || held.minor != latestMinor) || own.rank > 0 && had && !has) {
-		e.take(d, enforceVersion, held.version())
+		e.takeKey(d, enforceVersion, held.version())
 	}
 }
 
-// standing returns the Pod Security labels that n would have after e is written.
-func (e *effective) standing(n *Namespace) map[string]string {
+// findStanding returns the Pod Security labels that n would have after e is written.
+func (e *effective) findStanding(n *Namespace) map[string]string {
 	labels, ours := map[string]string{}, n.operatorKeys()
 	for _, key := range []string{enforceLevel, enforceVersion} {
 		value, had := n.Labels[key]
