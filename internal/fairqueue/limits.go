@@ -7,8 +7,8 @@ import (
 
 const (
 	// workersPerTenant is how many workers a tenant may occupy under contention. With two, an API server with two cores takes 1.5 times as
-	// long as usual to answer the other tenants; with sixteen it took six times as long. The heavy keys of all tenants together occupy no more
-	// than two workers, either.
+	// long as usual to answer the other tenants; with sixteen it took six times as long. The heavy keys of all tenants together occupy no
+	// more than two workers, either.
 	workersPerTenant = 2
 	// maxBytes is how many bytes heavy work may send at once, for example two bodies of 1.5 MiB. With sixteen bodies of 1 MiB under way, an
 	// API server with two cores took more than a minute to bring any write to its watches.
@@ -50,6 +50,7 @@ func (u *usage) hasRoom(a Attributes, now time.Time) bool {
 		return true
 	case a.limit() == limitedByWork:
 		return !contended || u.workers[a.Tenant] < workersPerTenant
+	// Otherwise a body of more than maxBytes would wait for ever.
 	case u.bodies == 0:
 		return true
 	case contended:
@@ -58,19 +59,19 @@ func (u *usage) hasRoom(a Attributes, now time.Time) bool {
 	return u.bytes+a.Weight <= maxBytes
 }
 
-// occupy is called when work begins.
-func (u *usage) occupy(a Attributes) { u.count(a, 1) }
+// beginWork is called when work begins.
+func (u *usage) beginWork(a Attributes) { u.countWork(a, 1) }
 
-// release is called when work has ended; lasted is how long it took.
-func (u *usage) release(a Attributes, lasted time.Duration, failed bool, now time.Time) {
+// endWork is called when work has ended; lasted is how long it took.
+func (u *usage) endWork(a Attributes, lasted time.Duration, failed bool, now time.Time) {
 	if d := u.restOf(a, lasted, failed, now); d > 0 {
 		u.resting = append(u.resting, rest{until: now.Add(d), work: a})
 		return
 	}
-	u.count(a, -1)
+	u.countWork(a, -1)
 }
 
-func (u *usage) count(a Attributes, sign int) {
+func (u *usage) countWork(a Attributes, sign int) {
 	switch a.limit() {
 	case limitedByWork:
 		if u.workers == nil {
@@ -88,6 +89,7 @@ func (u *usage) count(a Attributes, sign int) {
 // restOf returns how long work that has ended still occupies its room.
 func (u *usage) restOf(a Attributes, lasted time.Duration, failed bool, now time.Time) time.Duration {
 	switch {
+	// While no other tenant has work, a rest would help nobody.
 	case !u.busy.isContended(a.Tenant, now):
 		return 0
 	case a.limit() == limitedBySize:
@@ -103,7 +105,7 @@ func (u *usage) endRests(now time.Time) {
 	u.resting = slices.DeleteFunc(u.resting, func(r rest) bool {
 		over := !now.Before(r.until)
 		if over {
-			u.count(r.work, -1)
+			u.countWork(r.work, -1)
 		}
 		return over
 	})
@@ -111,7 +113,7 @@ func (u *usage) endRests(now time.Time) {
 
 // nextChange returns when time alone makes room: when a rest is over, or a tenant has no work any longer. It is zero if that never happens.
 func (u *usage) nextChange(now time.Time) (next time.Time) {
-	times := u.busy.ends(now)
+	times := u.busy.findEnds(now)
 	for _, r := range u.resting {
 		times = append(times, r.until)
 	}
@@ -128,8 +130,8 @@ type busyTenants [2]struct {
 	last time.Time
 }
 
-// record records that work of a tenant, unless it is urgent, was added or handed out.
-func (b *busyTenants) record(a Attributes, now time.Time) {
+// recordWork records that work of a tenant, unless it is urgent, was added or handed out.
+func (b *busyTenants) recordWork(a Attributes, now time.Time) {
 	if a.Tenant == "" || a.Urgent {
 		return
 	}
@@ -150,8 +152,8 @@ func (b *busyTenants) isContended(tenant string, now time.Time) bool {
 	return false
 }
 
-// ends returns when the tenants that are busy now will have had no work for long enough.
-func (b *busyTenants) ends(now time.Time) (times []time.Time) {
+// findEnds returns when the tenants that are busy now will have had no work for long enough.
+func (b *busyTenants) findEnds(now time.Time) (times []time.Time) {
 	for _, tenant := range b {
 		if end := tenant.last.Add(busyFor); end.After(now) {
 			times = append(times, end)

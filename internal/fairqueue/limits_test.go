@@ -65,7 +65,7 @@ func (s script) step(verb string, words []string) (wrong string) {
 		}
 	case "begins", "next":
 		var got []string
-		for k, ok := s.keys.begin(); ok; k, ok = s.keys.begin() {
+		for k, ok := s.keys.beginNext(); ok; k, ok = s.keys.beginNext() {
 			if got = append(got, k); verb == "next" {
 				break
 			}
@@ -74,7 +74,7 @@ func (s script) step(verb string, words []string) (wrong string) {
 			return "begun have " + strings.Join(got, " ")
 		}
 	case "ends", "fails":
-		s.keys.end(words[0], verb == "fails")
+		s.keys.endWork(words[0], verb == "fails")
 	case "becomes":
 		s.becomes[words[0]] = words[1]
 	case "wait":

@@ -50,12 +50,13 @@ func (o *Order[K]) Len() int { return len(o.places) }
 // changed.
 func (o *Order[K]) Push(k K, a Attributes) {
 	place, waits := o.places[k]
+	// A key that became a deletion, or heavy, must not wait in a lane of other work.
 	if waits && !place.Value.(*entry[K]).lane.matches(a) {
-		o.remove(place)
+		o.removeKey(place)
 		waits = false
 	}
 	if !waits {
-		place = o.insert(k, a)
+		place = o.addKey(k, a)
 	}
 	e := place.Value.(*entry[K])
 	e.weight, e.urgent, e.lane.burst = a.Weight, a.Urgent, max(1, a.Burst)
@@ -65,14 +66,14 @@ func (l *lane[K]) matches(a Attributes) bool {
 	return l.tenant.name == a.Tenant && l.class == a.Class && l.limit == a.limit() && l.name == a.Lane
 }
 
-func (o *Order[K]) insert(k K, a Attributes) *list.Element {
-	t := o.tenants.member(a.Tenant, func() *tenant[K] { return &tenant[K]{name: a.Tenant} })
+func (o *Order[K]) addKey(k K, a Attributes) *list.Element {
+	t := o.tenants.ensureMember(a.Tenant, func() *tenant[K] { return &tenant[K]{name: a.Tenant} })
 	t.size++
 	if a.limit() == limitedBySize {
-		o.heavy.member(a.Tenant, func() *tenant[K] { return t })
+		o.heavy.ensureMember(a.Tenant, func() *tenant[K] { return t })
 		t.heavy++
 	}
-	l := t.lanes[a.Class][a.limit()].member(a.Lane, func() *lane[K] {
+	l := t.lanes[a.Class][a.limit()].ensureMember(a.Lane, func() *lane[K] {
 		return &lane[K]{tenant: t, class: a.Class, limit: a.limit(), name: a.Lane}
 	})
 	if o.places == nil {
@@ -82,21 +83,21 @@ func (o *Order[K]) insert(k K, a Attributes) *list.Element {
 	return o.places[k]
 }
 
-// remove takes a key out, and with it the lane and the tenant that have no other keys.
-func (o *Order[K]) remove(place *list.Element) *entry[K] {
+// removeKey takes a key out, and with it the lane and the tenant that have no other keys.
+func (o *Order[K]) removeKey(place *list.Element) *entry[K] {
 	e := place.Value.(*entry[K])
 	l, t := e.lane, e.lane.tenant
 	delete(o.places, e.key)
 	if l.keys.Remove(place); l.keys.Len() == 0 {
-		t.lanes[l.class][l.limit].remove(l.name)
+		t.lanes[l.class][l.limit].removeMember(l.name)
 	}
 	if l.limit == limitedBySize {
 		if t.heavy--; t.heavy == 0 {
-			o.heavy.remove(t.name)
+			o.heavy.removeMember(t.name)
 		}
 	}
 	if t.size--; t.size == 0 {
-		o.tenants.remove(t.name)
+		o.tenants.removeMember(t.name)
 	}
 	return e
 }
@@ -119,9 +120,9 @@ func (o *Order[K]) popIf(mayBegin func(Attributes) bool) (k K, a Attributes, ok 
 		} else if t.heavy == t.size {
 			continue // only heavy keys, as in very many trees after a change of a large source
 		}
-		if l := t.next(accepts); l != nil {
+		if l := t.nextLane(accepts); l != nil {
 			a = l.firstAttributes()
-			e := o.remove(l.keys.Front())
+			e := o.removeKey(l.keys.Front())
 			o.endTurn(l)
 			return e.key, a, true
 		}
@@ -134,7 +135,7 @@ func (o *Order[K]) popIf(mayBegin func(Attributes) bool) (k K, a Attributes, ok 
 func (o *Order[K]) nextHeavy(light, mayBegin func(Attributes) bool) *tenant[K] {
 	for _, t := range o.heavy.turns {
 		l := t.firstLane(limitedBySize)
-		if before := t.next(light); before != nil && before.class < l.class {
+		if before := t.nextLane(light); before != nil && before.class < l.class {
 			continue
 		}
 		if mayBegin(l.firstAttributes()) {
@@ -145,8 +146,8 @@ func (o *Order[K]) nextHeavy(light, mayBegin func(Attributes) bool) *tenant[K] {
 	return nil
 }
 
-// next returns the lane whose turn it is within the tenant, among those whose first key is accepted; nil if there is none.
-func (t *tenant[K]) next(accepts func(Attributes) bool) (next *lane[K]) {
+// nextLane returns the lane whose turn it is within the tenant, among those whose first key is accepted; nil if there is none.
+func (t *tenant[K]) nextLane(accepts func(Attributes) bool) (next *lane[K]) {
 	for i := range limits {
 		l := t.firstLane((t.lastHad + 1 + i) % limits)
 		if l != nil && (next == nil || l.class < next.class) && accepts(l.firstAttributes()) {
@@ -194,8 +195,8 @@ type ring[M comparable] struct {
 	turns   []M // the members; the first is next
 }
 
-// member returns the member with that name. If there is none, it adds one at the end.
-func (r *ring[M]) member(name string, create func() M) M {
+// ensureMember returns the member with that name. If there is none, it adds one at the end.
+func (r *ring[M]) ensureMember(name string, create func() M) M {
 	member, ok := r.members[name]
 	if !ok {
 		if r.members == nil {
@@ -211,18 +212,18 @@ func (r *ring[M]) member(name string, create func() M) M {
 // moveToBack makes a member the last, if it is still there.
 func (r *ring[M]) moveToBack(name string) {
 	if member, ok := r.members[name]; ok {
-		r.unlink(member)
+		r.unlinkMember(member)
 		r.turns = append(r.turns, member)
 	}
 }
 
-func (r *ring[M]) remove(name string) {
-	r.unlink(r.members[name])
+func (r *ring[M]) removeMember(name string) {
+	r.unlinkMember(r.members[name])
 	delete(r.members, name)
 }
 
-// unlink takes a member, which is usually the first, out of the turns.
-func (r *ring[M]) unlink(member M) {
+// unlinkMember takes a member, which is usually the first, out of the turns.
+func (r *ring[M]) unlinkMember(member M) {
 	if r.turns[0] == member {
 		r.turns = r.turns[1:]
 		return

@@ -72,7 +72,7 @@ func (q *Queue[K]) WorkOne(do func(K) (failed bool)) bool {
 		return false
 	}
 	failed := false
-	defer func() { q.keys.end(k, failed) }()
+	defer func() { q.keys.endWork(k, failed) }()
 	failed = do(k)
 	return true
 }
@@ -125,14 +125,14 @@ func (q *keys[K]) Add(k K) {
 		q.underWay[k] = w
 		return
 	}
-	q.push(k)
+	q.addKey(k)
 }
 
-// push is called under the lock.
-func (q *keys[K]) push(k K) {
+// addKey is called under the lock.
+func (q *keys[K]) addKey(k K) {
 	a := q.attributesOf(k)
 	q.waiting.Push(k, a)
-	q.usage.busy.record(a, q.clock.Now())
+	q.usage.busy.recordWork(a, q.clock.Now())
 	q.mayBegin.Signal()
 }
 
@@ -141,7 +141,7 @@ func (q *keys[K]) Get() (k K, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		if k, ok := q.begin(); ok {
+		if k, ok := q.beginNext(); ok {
 			return k, false
 		}
 		if q.shutdown {
@@ -152,14 +152,14 @@ func (q *keys[K]) Get() (k K, shutdown bool) {
 	}
 }
 
-// begin returns the next key that may begin now. It is called under the lock.
-func (q *keys[K]) begin() (K, bool) {
+// beginNext returns the next key that may begin now. It is called under the lock.
+func (q *keys[K]) beginNext() (K, bool) {
 	now := q.clock.Now()
 	q.usage.endRests(now)
 	k, a, ok := q.waiting.popIf(func(a Attributes) bool { return q.usage.hasRoom(a, now) })
 	if ok {
-		q.usage.occupy(a)
-		q.usage.busy.record(a, now)
+		q.usage.beginWork(a)
+		q.usage.busy.recordWork(a, now)
 		q.underWay[k] = work{Attributes: a, begun: now}
 		q.mayBegin.Signal() // one signal may stand for room for several keys
 	}
@@ -183,21 +183,21 @@ func (q *keys[K]) setTimer() {
 	})
 }
 
-// end ends the work on a key.
-func (q *keys[K]) end(k K, failed bool) {
+// endWork ends the work on a key.
+func (q *keys[K]) endWork(k K, failed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now, w := q.clock.Now(), q.underWay[k]
 	delete(q.underWay, k)
-	q.usage.release(w.Attributes, now.Sub(w.begun), failed, now)
+	q.usage.endWork(w.Attributes, now.Sub(w.begun), failed, now)
 	if w.again {
-		q.push(k)
+		q.addKey(k)
 	}
 	q.mayBegin.Signal()
 }
 
 // Done implements workqueue.TypedInterface.
-func (q *keys[K]) Done(k K) { q.end(k, false) }
+func (q *keys[K]) Done(k K) { q.endWork(k, false) }
 
 // Len implements workqueue.TypedInterface.
 func (q *keys[K]) Len() int {
