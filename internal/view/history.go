@@ -63,8 +63,8 @@ func (h *history) recordUnmet(request *forest.Hierarchy) {
 	}
 }
 
-// forgetUnmet forgets a request that has changed or gone. request may be nil.
-func (h *history) forgetUnmet(request *forest.Hierarchy) {
+// dropUnmet drops a request that has changed or gone. request may be nil.
+func (h *history) dropUnmet(request *forest.Hierarchy) {
 	if request == nil || request.Parent == nil {
 		return
 	}

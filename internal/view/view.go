@@ -112,10 +112,10 @@ func (v *View) Touch(name string) {
 	}
 }
 
-// change lets next record in the history what a watch has brought, and replaces the snapshot by the one that next returns, both
+// changeSnapshot lets next record in the history what a watch has brought, and replaces the snapshot by the one that next returns, both
 // under the lock, so that SeenVersion never runs ahead of the snapshot. name is that of the namespace concerned. Where next returns
 // old, nothing of interest has changed.
-func (v *View) change(name string, next func(old *forest.Snapshot, seen *history) *forest.Snapshot) {
+func (v *View) changeSnapshot(name string, next func(old *forest.Snapshot, seen *history) *forest.Snapshot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	old := v.Snapshot()
@@ -227,7 +227,7 @@ func eventHandler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandle
 
 // TakeNamespace takes in a Namespace that the watch has shown.
 func (f *Feed) TakeNamespace(n *metav1.PartialObjectMetadata) {
-	f.View.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+	f.View.changeSnapshot(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		seen.recordNamespace(n)
 		return seen.meetRequests(withNamespace(old, forest.NamespaceOf(n)), n.Name)
 	})
@@ -244,7 +244,7 @@ func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
 
 // DropNamespace takes in that the watch has shown the deletion of a Namespace.
 func (f *Feed) DropNamespace(n *metav1.PartialObjectMetadata) {
-	f.View.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+	f.View.changeSnapshot(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		seen.recordVersion(n.ResourceVersion)
 		if known := old.Namespace(n.Name); known == nil || known.UID != string(n.UID) {
 			return old
@@ -255,7 +255,7 @@ func (f *Feed) DropNamespace(n *metav1.PartialObjectMetadata) {
 
 func (f *Feed) takeSub(sub *v1alpha1.SubNamespace) {
 	now := forest.SubOf(sub)
-	f.View.change(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
+	f.View.changeSnapshot(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if reflect.DeepEqual(old.Sub(sub.Namespace, sub.Name), now) {
 			return old // only its status was written
 		}
@@ -264,14 +264,14 @@ func (f *Feed) takeSub(sub *v1alpha1.SubNamespace) {
 }
 
 func (f *Feed) dropSub(sub *v1alpha1.SubNamespace) {
-	f.View.change(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
+	f.View.changeSnapshot(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		return old.WithoutSub(sub.Namespace, sub.Name)
 	})
 }
 
 func (f *Feed) takeTenant(l *v1alpha1.LNamespace) {
 	now := forest.TenantOf(l)
-	f.View.change(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
+	f.View.changeSnapshot(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if reflect.DeepEqual(old.Tenant(l.Name), now) {
 			return old // only its status was written
 		}
@@ -280,14 +280,14 @@ func (f *Feed) takeTenant(l *v1alpha1.LNamespace) {
 }
 
 func (f *Feed) dropTenant(l *v1alpha1.LNamespace) {
-	f.View.change(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot { return old.WithoutTenant(l.Name) })
+	f.View.changeSnapshot(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot { return old.WithoutTenant(l.Name) })
 }
 
 func (f *Feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 	if hc.Name != v1alpha1.HierarchyConfigurationName {
 		return // an object of an earlier version of the CRD, which allowed other names
 	}
-	f.View.change(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+	f.View.changeSnapshot(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		known, h := old.Hierarchy(hc.Namespace), forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)
 		if known.Is(h) {
 			return old // its status was written
@@ -299,7 +299,7 @@ func (f *Feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 			h.ParentUID = known.ParentUID
 		default:
 			h.ParentUID = uidOf(old, h.Parent)
-			seen.forgetUnmet(known)
+			seen.dropUnmet(known)
 			seen.recordUnmet(h)
 		}
 		return old.WithHierarchy(h)
@@ -307,12 +307,12 @@ func (f *Feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 }
 
 func (f *Feed) dropHierarchy(hc *v1alpha1.HierarchyConfiguration) {
-	f.View.change(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+	f.View.changeSnapshot(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		known := old.Hierarchy(hc.Namespace)
 		if known == nil || known.UID != string(hc.UID) {
 			return old
 		}
-		seen.forgetUnmet(known)
+		seen.dropUnmet(known)
 		return old.WithoutHierarchy(hc.Namespace)
 	})
 }
