@@ -82,7 +82,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		switch {
 		case !step.Revokes && !mayGrant, unsound[step.Needs], key.Namespace != "" && done.rootless:
 			continue
-		case step.Deed == grants.DeedEnsure && r.leaving.isLeaving(tenant):
+		case step.Verb == grants.VerbEnsure && r.leaving.isLeaving(tenant):
 			continue // Withdraw was called since this pass began
 		}
 		changes, err := r.runStep(ctx, tenant, step, actual, current)
@@ -91,11 +91,12 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 				done.recordFailure(key, err)
 			}
 			mayGrant = false
-			step.Deed = grants.DeedNarrow // subjects that no list names lose their rights nevertheless
+			step.Verb = grants.VerbNarrow // subjects that no list names lose their rights nevertheless
 			var more []change
 			more, err = r.runStep(ctx, tenant, step, actual, current)
 			changes = append(changes, more...)
 		}
+		// A step that moves rights revokes none, so no Event and no time of a revocation is due.
 		if !step.Moves {
 			done.changes = append(done.changes, changes...)
 			r.clock.timeRevocation(tenant.Name, changes)
@@ -103,6 +104,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		if err != nil {
 			unsound[key] = true
 			failed := step.Revokes && !errors.As(err, &conflictError{}) && !errors.Is(err, errBusy)
+			// A subject whose right could not be taken must not get more. A conflict or a busy object is no failure.
 			mayGrant = mayGrant && !failed && !errors.As(err, &outdatedError{})
 			done.recordFailure(key, err)
 		}
@@ -168,7 +170,7 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 		if left--; left == 0 {
 			break
 		}
-		if step.Deed == grants.DeedEnsure {
+		if step.Verb == grants.VerbEnsure {
 			if err := r.checkCurrent(ctx, tenant); err != nil {
 				return changes, err
 			}
@@ -215,7 +217,7 @@ func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Ste
 	}
 	existing := actual[grants.KeyOf(step.Desired)]
 	next := grants.NextWrite(tenant, step, actual)
-	if step.Deed == grants.DeedEnsure && mayGive(step, next, existing) {
+	if step.Verb == grants.VerbEnsure && mayGive(step, next, existing) {
 		if err := current(); err != nil {
 			return existing, false, err
 		}
@@ -229,6 +231,7 @@ func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Ste
 		after, err = r.objects.updateObject(ctx, next.Object)
 	case grants.WriteDelete:
 		guard := sameUID(next.Object)
+		// A shared object that has got another owner since it was read must stay.
 		if next.Unchanged {
 			guard = isUnchanged(next.Object)
 		}

@@ -71,8 +71,8 @@ func runnerOn(api *writesOf) (*stepRunner, *v1alpha1.LNamespace, grants.Plan, gr
 	old := objects.Sudoers.DeepCopy()
 	old.UID, old.ResourceVersion = "read", "7"
 	plan := grants.Plan{Steps: []grants.Step{
-		{Deed: grants.DeedRemove, Desired: objects.Sudoers, Revokes: true},
-		{Deed: grants.DeedEnsure, Desired: objects.Users},
+		{Verb: grants.VerbRemove, Desired: objects.Sudoers, Revokes: true},
+		{Verb: grants.VerbEnsure, Desired: objects.Users},
 	}}
 	return newRunner(api), tenant, plan, grants.Actual{grants.KeyOf(old): old}
 }
@@ -105,7 +105,7 @@ func TestASharedBindingIsRemovedOnlyWhileItsRoleIsForeign(t *testing.T) {
 	tenant.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}
 	pair := grants.For(tenant, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Self[0]
 	foreign := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: pair.Role.Name}}
-	step := grants.Step{Deed: grants.DeedRemove, Desired: pair.Binding, Role: pair.Role, Revokes: true}
+	step := grants.Step{Verb: grants.VerbRemove, Desired: pair.Binding, Role: pair.Role, Revokes: true}
 	for name, c := range map[string]struct {
 		now       *rbacv1.ClusterRole
 		deletions int

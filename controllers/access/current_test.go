@@ -88,7 +88,7 @@ func TestOldListsGrantNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &server{tenant: *c.now, binding: *grants.For(listing(c.now.UID, c.now.Generation, "sue", "ann"), legacy).Sudo.Binding}
 			runner := newRunner(s)
-			step := grants.Step{Deed: grants.DeedEnsure, Desired: grants.For(c.seen, legacy).Sudo.Binding}
+			step := grants.Step{Verb: grants.VerbEnsure, Desired: grants.For(c.seen, legacy).Sudo.Binding}
 			_, err := runner.runStep(t.Context(), c.seen, step, grants.Actual{}, unchanged) // the object that is there is the first sign
 			if c.grants != (err == nil) || c.grants != (s.updates == 1) {
 				t.Errorf("%d updates, error %v", s.updates, err)

@@ -23,8 +23,8 @@ type announcer struct {
 	told   sync.Map // tenant → the foreign bindings of its group that Events have named
 }
 
-// forgetTenant forgets which foreign bindings of the tenant's group Events have named.
-func (a *announcer) forgetTenant(tenant string) { a.told.Delete(tenant) }
+// dropTenant drops which foreign bindings of the tenant's group Events have named.
+func (a *announcer) dropTenant(tenant string) { a.told.Delete(tenant) }
 
 // announceChanges sends Events about the changes of a pass. settled reports that the lists were already in force before this pass: then
 // each change repaired an object that another client had changed, and the Events name these objects. Otherwise they name the subjects whose

@@ -27,8 +27,8 @@ type facts struct {
 	objects   grants.Objects
 	actual    grants.Actual
 	group     groupState
-	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still missing there. Grants
-	// in the root wait for these copies, because rails limit what the rights allow.
+	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still missing there.
+	// Grants in the root wait for these copies, because rails limit what the rights allow.
 	unbounded bool
 	// unremembered is the error from recording the namespaces of service accounts, or nil. Accounts whose namespaces are not recorded get
 	// nothing.
@@ -47,8 +47,8 @@ func (f *facts) withheldGrants() grants.Withheld {
 		Sudo:          f.groupInUse(),
 		Users:         f.roleless,
 		SudoAdditions: f.group.pending && f.input.Forms.Legacy,
-		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything, but a subject that leaves a list loses its
-		// rights.
+		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything, but a subject that leaves a list loses
+		// its rights.
 		Additions: f.deleting || f.unread != nil || f.starting,
 		Bindings:  f.unbounded || f.ending,
 	}
@@ -79,7 +79,7 @@ func (r *Reconciler) readTenant(ctx context.Context, name string) (*v1alpha1.LNa
 	tenant := &v1alpha1.LNamespace{}
 	err := r.Client.Get(ctx, client.ObjectKey{Name: name}, tenant)
 	if apierrors.IsNotFound(err) {
-		r.forgetTenant(name)
+		r.dropTenant(name)
 		return nil, nil
 	}
 	if err != nil {
@@ -88,15 +88,15 @@ func (r *Reconciler) readTenant(ctx context.Context, name string) (*v1alpha1.LNa
 	return tenant, nil
 }
 
-func (r *Reconciler) forgetTenant(tenant string) {
-	r.groups.forgetTenant(tenant)
+func (r *Reconciler) dropTenant(tenant string) {
+	r.groups.dropTenant(tenant)
 	r.patience.Forget(tenant)
-	r.clock.forgetTenant(tenant)
-	r.leaving.forgetTenant(tenant)
-	r.switches.forgetTenant(tenant)
-	r.announcer.forgetTenant(tenant)
-	r.blocked.set(tenant, nil)
-	r.elsewhere.set(tenant, 0)
+	r.clock.dropTenant(tenant)
+	r.leaving.dropTenant(tenant)
+	r.switches.dropTenant(tenant)
+	r.announcer.dropTenant(tenant)
+	r.blocked.setKeys(tenant, nil)
+	r.elsewhere.setCount(tenant, 0)
 }
 
 func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespace) (*facts, error) {
@@ -107,6 +107,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		ending:   r.View.IsTerminating(tenant.Name),
 		settings: r.Config,
 	}
+	// Before planInput, which refuses accounts whose namespaces are not recorded.
 	tenant.Status.ServiceAccounts, f.unremembered = r.accounts.rememberAccounts(ctx, tenant)
 	f.input = planInput(r.View, tenant, f.settings)
 	var err error
@@ -116,12 +117,13 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	if f.switching, err = r.switches.chooseForms(ctx, tenant, &f.input, f.actual); err != nil {
 		return nil, err
 	}
+	// Once more, because chooseForms may have changed the form of impersonation.
 	f.objects = grants.For(tenant, f.input)
 	if f.deleting {
 		return f, nil
 	}
 	if !f.own {
-		r.groups.forgetTenant(tenant.Name)
+		r.groups.dropTenant(tenant.Name)
 		return f, nil
 	}
 	exists, err := r.roles.roleExists(ctx, f.settings.UserClusterRole)

@@ -66,7 +66,7 @@ type holder struct {
 
 func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
 	g := &groups{view: view, tenants: tenants, live: live, timing: timing, waiting: map[string]bool{}, found: map[string][]holder{}}
-	g.loop = &requeue.Loop{Name: "access-groups", Look: g.look, RetryMin: timing.RetryMin, RetryMax: timing.RetryMax}
+	g.loop = &requeue.Loop{Name: "access-groups", Look: g.reviewBindings, RetryMin: timing.RetryMin, RetryMax: timing.RetryMax}
 	return g
 }
 
@@ -74,7 +74,7 @@ func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
 // the binding that the tenant's sudoers are to have. actual are the objects that exist.
 func (g *groups) decideGroupState(tenant *v1alpha1.LNamespace, desired grants.Object, actual grants.Actual) groupState {
 	if len(grants.Subjects(desired)) == 0 || grants.WasGranted(tenant, actual) {
-		g.forgetTenant(tenant.Name)
+		g.dropTenant(tenant.Name)
 		return groupState{}
 	}
 	g.mu.Lock()
@@ -91,17 +91,17 @@ func (g *groups) decideGroupState(tenant *v1alpha1.LNamespace, desired grants.Ob
 	})}
 }
 
-// forgetTenant forgets what a scan found for the tenant, and whether the tenant waits for a scan.
-func (g *groups) forgetTenant(tenant string) {
+// dropTenant drops what a scan found for the tenant, and whether the tenant waits for a scan.
+func (g *groups) dropTenant(tenant string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.waiting, tenant)
 	delete(g.found, tenant)
 }
 
-// look scans all bindings if a tenant needs that, and requeues the tenants concerned. After a scan comes a pause of nine times its
-// duration, so that scans take about a tenth of the time. The pause is at most GroupRetry and, after an error, at least RetryMin.
-func (g *groups) look(ctx context.Context) (again time.Duration, err error) {
+// reviewBindings scans all bindings if a tenant needs that, and requeues the tenants concerned. After a scan comes a pause of nine times
+// its duration, so that scans take about a tenth of the time. The pause is at most GroupRetry and, after an error, at least RetryMin.
+func (g *groups) reviewBindings(ctx context.Context) (again time.Duration, err error) {
 	if left := time.Until(g.restUntil); left > 0 {
 		return left, nil
 	}

@@ -61,7 +61,7 @@ func TestFirstGrantWaitsForAScan(t *testing.T) {
 	binding := grants.For(shop, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Sudo.Binding
 	judge := func() groupState { return g.decideGroupState(shop, binding, grants.Actual{}) }
 
-	if _, err := g.look(ctx); err != nil || api.lists > 0 {
+	if _, err := g.reviewBindings(ctx); err != nil || api.lists > 0 {
 		t.Errorf("bindings are listed though no tenant waits: %v, %d", err, api.lists)
 	}
 	if state := judge(); !state.pending {
@@ -108,7 +108,7 @@ func TestScansEndWithTheLastForeignBinding(t *testing.T) {
 				for _, tenant := range waiting {
 					g.waiting[tenant] = true
 				}
-				again, err := g.look(t.Context())
+				again, err := g.reviewBindings(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -139,7 +139,7 @@ func TestScanAfterAnOutage(t *testing.T) {
 		api := &bindings{hangs: time.Minute}
 		g := newGroups(trees{}, api, api, DefaultTiming())
 		g.waiting["shop"] = true
-		again, err := g.look(t.Context())
+		again, err := g.reviewBindings(t.Context())
 		if err != nil || again > g.timing.GroupRetry || time.Until(g.restUntil) > g.timing.GroupRetry {
 			t.Errorf("the next look comes after %v, and may begin after %v: %v", again, time.Until(g.restUntil), err)
 		}

@@ -93,7 +93,7 @@ func (o *obstacles) ofTenant(tenant string) map[grants.Key]bool {
 	return o.byTenant[tenant]
 }
 
-func (o *obstacles) set(tenant string, keys []grants.Key) {
+func (o *obstacles) setKeys(tenant string, keys []grants.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for key := range o.byTenant[tenant] {
@@ -116,13 +116,13 @@ func (o *obstacles) set(tenant string, keys []grants.Key) {
 	o.byTenant[tenant] = found
 }
 
-// strangers counts the foreign bindings of each tenant's group of sudoers that stop its first grant (see groups).
-type strangers struct {
+// foreignBindings counts the foreign bindings of each tenant's group of sudoers that stop its first grant (see groups).
+type foreignBindings struct {
 	mu       sync.Mutex
 	byTenant map[string]int
 }
 
-func (s *strangers) set(tenant string, bindings int) {
+func (s *foreignBindings) setCount(tenant string, bindings int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	boundElsewhere.Add(float64(bindings - s.byTenant[tenant]))

@@ -42,8 +42,8 @@ type View interface {
 	IsTerminating(name string) bool
 	// InTree reports whether namespace is root or a descendant of it, and is not halted.
 	InTree(namespace, root string) bool
-	// BelongsTo reports whether namespace counts as part of the tree of root when subjects are refused. Unlike InTree, it counts a namespace
-	// that is halted, in a cycle or protected.
+	// BelongsTo reports whether namespace counts as part of the tree of root when subjects are refused. Unlike InTree, it counts a
+	// namespace that is halted, in a cycle or protected.
 	BelongsTo(namespace, root string) bool
 	// UID returns the UID of the namespace called name; "" if there is none.
 	UID(name string) types.UID
@@ -101,8 +101,8 @@ type Reconciler struct {
 	// before that source has synced: with an empty View, the operator would revoke all access for a moment after a restart.
 	Changes source.Source
 	// AwaitsRails reports whether rights in the root must wait for a template's copies that limit these rights there (such as quotas and
-	// network policies). It reports true only for a limited time. In the operator it is copies.Runner.AwaitsRails; if it is nil, grants never
-	// wait.
+	// network policies). It reports true only for a limited time. In the operator it is copies.Runner.AwaitsRails; if it is nil, grants
+	// never wait.
 	AwaitsRails func(root string) bool
 	// Unvetted returns sentences about dangerous rights that users hold; Vetting requeues all tenants when these may have changed. A
 	// vetting.Vetter provides both. Neither is required.
@@ -136,7 +136,7 @@ type Reconciler struct {
 	start     *startPhase
 	blocked   obstacles
 	// elsewhere counts foreign bindings of the groups of sudoers.
-	elsewhere strangers
+	elsewhere foreignBindings
 }
 
 // Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace. During the

@@ -81,7 +81,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{}, errors.Join(done.errs...)
 	}
-	r.clock.forgetTenant(tenant.Name)
+	r.clock.dropTenant(tenant.Name)
 	if seen.deleting {
 		return ctrl.Result{}, nil // Withdraw, called by the LNamespace's finalizer, reports
 	}
@@ -98,8 +98,8 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
 	}
-	r.blocked.set(tenant.Name, done.conflicts)
-	r.elsewhere.set(tenant.Name, len(seen.group.inTheWay))
+	r.blocked.setKeys(tenant.Name, done.conflicts)
+	r.elsewhere.setCount(tenant.Name, len(seen.group.inTheWay))
 	found := listFindings(tenant, seen, done)
 	if seen.withheldGrants().SudoAdditions && len(found) == 0 {
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)

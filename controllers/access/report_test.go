@@ -27,7 +27,7 @@ func TestEndingRoot(t *testing.T) {
 	seen := &facts{own: true, ending: true, objects: grants.For(tenant, grants.Facts{})}
 	for _, step := range grants.PlanFor("shop", seen.objects, seen.withheldGrants(), grants.Actual{}).Steps {
 		if step.Desired.GetNamespace() != "" {
-			t.Errorf("%s %s is tried", step.Deed, grants.KeyOf(step.Desired))
+			t.Errorf("%s %s is tried", step.Verb, grants.KeyOf(step.Desired))
 		}
 	}
 	if found := listFindings(tenant, seen, &outcome{}); len(found) != 1 || found[0].reason != v1alpha1.ReasonNamespaceNotReady ||

@@ -38,7 +38,7 @@ func newSwitches(r *Reconciler) *switches {
 	return &switches{objects: r.objects, view: r.View, mode: r.Config.SudoMode, grace: r.Timing.SwitchGrace, since: map[string]time.Time{}}
 }
 
-func (s *switches) forgetTenant(tenant string) {
+func (s *switches) dropTenant(tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.since, tenant)
@@ -54,7 +54,7 @@ func (s *switches) chooseForms(ctx context.Context, tenant *v1alpha1.LNamespace,
 	set := grants.FormsOf(s.mode)
 	facts.Mode, facts.Forms = s.mode, set.Or(actual.SudoForms(tenant.Name))
 	if facts.Forms == set {
-		s.forgetTenant(tenant.Name)
+		s.dropTenant(tenant.Name)
 		return len(facts.SelfForms) > 0, nil
 	}
 	missing := s.checkInPlace(ctx, tenant, grants.For(tenant, *facts), actual)
@@ -132,6 +132,7 @@ func (s *switches) checkInPlace(ctx context.Context, tenant *v1alpha1.LNamespace
 	set, granted := grants.FormsOf(s.mode), false
 	for _, pair := range wanted.SudoPairs() {
 		role, binding := actual[grants.KeyOf(pair.Role)], actual[grants.KeyOf(pair.Binding)]
+		// A pair that grants nothing yet breaks no request.
 		if role == nil || binding == nil || len(grants.Subjects(binding)) == 0 || !grants.IsOurs(binding) {
 			continue
 		}

@@ -25,7 +25,7 @@ func (l *leavingTenants) isLeaving(tenant *v1alpha1.LNamespace) bool {
 	return ok && uid.(types.UID) == tenant.UID
 }
 
-func (l *leavingTenants) forgetTenant(tenant string) { l.uids.Delete(tenant) }
+func (l *leavingTenants) dropTenant(tenant string) { l.uids.Delete(tenant) }
 
 // revocationClock measures the time from the change of an LNamespace to the first write that takes a right away.
 type revocationClock struct {
@@ -47,5 +47,5 @@ func (c *revocationClock) timeRevocation(tenant string, changes []change) {
 	}
 }
 
-// forgetTenant ends the measurement without recording it.
-func (c *revocationClock) forgetTenant(tenant string) { c.changed.Delete(tenant) }
+// dropTenant ends the measurement without recording it.
+func (c *revocationClock) dropTenant(tenant string) { c.changed.Delete(tenant) }

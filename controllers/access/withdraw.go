@@ -16,6 +16,7 @@ import (
 // remaining names: they still exist because of a foreign finalizer, or another tenant's worker is writing them. A foreign object with the
 // name of an access object is never touched, and never in remaining.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
+	// First, so that a pass of this tenant that is under way grants nothing from now on.
 	r.leaving.recordTenant(tenant)
 	objects := grants.For(tenant, planInput(r.View, tenant, r.Config))
 	actual, err := r.readActual(ctx, tenant, objects)
@@ -27,7 +28,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	r.announcer.announceChanges(tenant, false, done.changes, actual)
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)
-		if existing := actual[key]; step.Deed == grants.DeedRemove && existing != nil {
+		if existing := actual[key]; step.Verb == grants.VerbRemove && existing != nil {
 			remaining = append(remaining, key.String())
 		}
 	}
@@ -37,8 +38,8 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	if err := done.err(); err != nil {
 		return remaining, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)
 	}
-	r.groups.forgetTenant(tenant.Name)
-	r.blocked.set(tenant.Name, nil)
+	r.groups.dropTenant(tenant.Name)
+	r.blocked.setKeys(tenant.Name, nil)
 	slices.Sort(remaining)
 	return remaining, nil
 }

@@ -69,7 +69,7 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 		Users: roleBinding(tenant, UsersBinding, v1alpha1.AccessUsers, facts.UserClusterRole,
 			grantedSubjects(tenant.Spec.Users, ListUsers, facts.Refused)),
 		SudoOn: roleBinding(tenant, SudoOnBinding, v1alpha1.AccessSudo, ImpersonateOnRole, sudoers),
-		Sudo:   tenantPair(tenant, SudoName(name), v1alpha1.AccessSudo, facts.Forms.sudo(name, needsSudoUser(sudoers)), sudoers),
+		Sudo:   tenantPair(tenant, SudoName(name), v1alpha1.AccessSudo, facts.Forms.sudoRules(name, needsSudoUser(sudoers)), sudoers),
 		Edit:   tenantPair(tenant, EditName(name), v1alpha1.AccessEdit, editRules(name), editors),
 	}
 	for _, sudoer := range sudoers {

@@ -46,9 +46,9 @@ const (
 // reasonExtra is the user-extra key in which a sudoer may give a reason; the API server writes it to the audit log.
 const reasonExtra = "userextras/" + v1alpha1.Domain + "/reason"
 
-// impersonate returns rules that let their holder impersonate exactly one user or group. A rule without a resource name would let its
+// impersonateRules returns rules that let their holder impersonate exactly one user or group. A rule without a resource name would let its
 // holder become anyone.
-func (f Forms) impersonate(resource, name string) []rbacv1.PolicyRule {
+func (f Forms) impersonateRules(resource, name string) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	add := func(group, verb string) {
 		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name},
@@ -63,12 +63,12 @@ func (f Forms) impersonate(resource, name string) []rbacv1.PolicyRule {
 	return rules
 }
 
-// sudo returns the rules by which sudoers impersonate the group of their tenant, and SudoUser if a sudoer is not a User (needsUser).
-func (f Forms) sudo(tenant string, needsUser bool) []rbacv1.PolicyRule {
+// sudoRules returns the rules by which sudoers impersonate the group of their tenant, and SudoUser if a sudoer is not a User (needsUser).
+func (f Forms) sudoRules(tenant string, needsUser bool) []rbacv1.PolicyRule {
 	become := func(one Forms, verb string) []rbacv1.PolicyRule {
-		rules := one.impersonate("groups", v1alpha1.SudoersGroup(tenant))
+		rules := one.impersonateRules("groups", v1alpha1.SudoersGroup(tenant))
 		if needsUser {
-			rules = append(rules, one.impersonate("users", SudoUser(tenant))...)
+			rules = append(rules, one.impersonateRules("users", SudoUser(tenant))...)
 		}
 		return append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{authenticationv1.GroupName}, Resources: []string{reasonExtra}, Verbs: []string{verb},

@@ -133,7 +133,7 @@ func Expected(existing Object) (Object, bool) {
 	if ref, ok := roleRef(existing); ok {
 		facts.UserClusterRole = ref.Name
 	}
-	if role, ok := existing.(*rbacv1.ClusterRole); ok && len(role.Rules) == len(facts.Forms.sudo(tenant.Name, true)) {
+	if role, ok := existing.(*rbacv1.ClusterRole); ok && len(role.Rules) == len(facts.Forms.sudoRules(tenant.Name, true)) {
 		tenant.Spec.Sudoers = anyGroup
 	}
 	return sameKey(existing, For(tenant, facts).all())

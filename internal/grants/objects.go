@@ -45,7 +45,7 @@ func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 		}
 	}
 	subject := v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: user}
-	return newPair(meta, forms.impersonate("users", user), boundSubjects([]v1alpha1.Subject{subject}))
+	return newPair(meta, forms.impersonateRules("users", user), boundSubjects([]v1alpha1.Subject{subject}))
 }
 
 // solePair returns the pair by which one user may edit the tenant's LNamespace and use sudo in the tenant. For sudo, the user
@@ -53,7 +53,7 @@ func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 // user gets these rules by a change of the lists, or because the API server sees one of the two objects late. The group needn't be a
 // subject: with sudo, requests still come from the same user, who may edit the LNamespace.
 func solePair(tenant *v1alpha1.LNamespace, user string, forms Forms) Pair {
-	rules := slices.Concat(forms.impersonate("users", user), forms.sudo(tenant.Name, false), editRules(tenant.Name))
+	rules := slices.Concat(forms.impersonateRules("users", user), forms.sudoRules(tenant.Name, false), editRules(tenant.Name))
 	return tenantPair(tenant, SoleName(tenant.Name, user), v1alpha1.AccessSole, rules,
 		[]v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: user}})
 }

@@ -8,25 +8,25 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Deed is what a step does to one object.
-type Deed string
+// Verb is what a step does to one object.
+type Verb string
 
-// The deeds of a Step.
+// The verbs of a Step.
 const (
-	// DeedNarrow takes from a binding the subjects that the desired one doesn't have.
-	DeedNarrow Deed = "narrow"
-	// DeedRemove deletes an object.
-	DeedRemove Deed = "remove"
-	// DeedRelease gives up this tenant's ownership of a shared object.
-	DeedRelease Deed = "release"
-	// DeedEnsure makes an object as desired.
-	DeedEnsure Deed = "ensure"
+	// VerbNarrow takes from a binding the subjects that the desired one doesn't have.
+	VerbNarrow Verb = "narrow"
+	// VerbRemove deletes an object.
+	VerbRemove Verb = "remove"
+	// VerbRelease gives up this tenant's ownership of a shared object.
+	VerbRelease Verb = "release"
+	// VerbEnsure makes an object as desired.
+	VerbEnsure Verb = "ensure"
 )
 
-// Step is one deed on one object. The existing object is looked up when the step is carried out, because an earlier step may have
+// Step is one verb on one object. The existing object is looked up when the step is carried out, because an earlier step may have
 // written it.
 type Step struct {
-	Deed    Deed
+	Verb    Verb
 	Desired Object
 	// Needs is the ClusterRole that must be as desired before this binding to it is written; the zero Key for none.
 	Needs Key
@@ -35,7 +35,8 @@ type Step struct {
 	Role Object
 	// Last reports that a shared object that nobody else owns is deleted rather than marked.
 	Last bool
-	// Revokes reports that the step takes a right away. If such a step fails, other than by a conflict or a busy object, nothing is granted.
+	// Revokes reports that the step takes a right away. If such a step fails, other than by a conflict or a busy object, nothing is
+	// granted.
 	Revokes bool
 	// Moves reports that the step is one of those that move rights from one pair to another: nobody gains or loses any.
 	Moves bool
@@ -109,7 +110,7 @@ type planner struct {
 	planned  map[Key]bool // ensured by an earlier step
 }
 
-func (p *planner) add(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps...) }
+func (p *planner) addSteps(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps...) }
 
 // planRevocation plans the steps that take rights away. They come before all other steps, so that a subject that left a list loses its
 // right first.
@@ -145,6 +146,7 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	case withheld:
 		p.planRemoval(binding, nil)
 		return
+	// A role that the operator doesn't manage may grant anything, so nobody stays bound to it.
 	case roleVerdict == Conflict:
 		p.planRemoval(binding, role)
 		return
@@ -155,17 +157,18 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 		return
 	}
 	switch {
-	case roleVerdict == Equal && !p.frozen(binding):
+	// Where additions are allowed, one update removes the old subjects and adds the new ones.
+	case roleVerdict == Equal && !p.isFrozen(binding):
 		p.planObject(binding, nil)
 	case recreate:
 		p.planRemoval(binding, role)
 	default:
-		p.add(Step{Deed: DeedNarrow, Desired: binding})
+		p.addSteps(Step{Verb: VerbNarrow, Desired: binding})
 	}
 }
 
-// frozen reports whether an object may lose rights, but get none.
-func (p *planner) frozen(binding Object) bool {
+// isFrozen reports whether an object may lose rights, but get none.
+func (p *planner) isFrozen(binding Object) bool {
 	grantsSudo := binding.GetName() == SudoOnBinding || LetsSudo(binding.GetName(), p.tenant)
 	return p.withheld.Additions || (p.withheld.SudoAdditions && grantsSudo)
 }
@@ -224,24 +227,24 @@ func (p *planner) planObject(object, role Object) {
 		p.plan.Conflicts = append(p.plan.Conflicts, key)
 	case Drift:
 		p.planned[key] = true
-		step := Step{Deed: DeedEnsure, Desired: object}
+		step := Step{Verb: VerbEnsure, Desired: object}
 		if role != nil {
 			step.Needs = KeyOf(role)
 		}
-		p.add(step)
+		p.addSteps(step)
 	}
 }
 
 // planRemoval plans to delete an object if it may be deleted. role is the Step's Role.
 func (p *planner) planRemoval(object, role Object) {
 	if existing, ok := p.actual[KeyOf(object)]; ok && Removable(existing, object) {
-		p.add(Step{Deed: DeedRemove, Desired: object, Role: role})
+		p.addSteps(Step{Verb: VerbRemove, Desired: object, Role: role})
 	}
 }
 
 // releaseSelfPairs plans to release all self pairs that the tenant owns, except for the kept ones.
 func (p *planner) releaseSelfPairs(kept []Pair) {
-	for _, existing := range p.existing(selfPrefix) {
+	for _, existing := range p.findExisting(selfPrefix) {
 		isKept := slices.ContainsFunc(kept, func(pair Pair) bool { return pair.Role.Name == existing.GetName() })
 		expected, ok := Expected(existing)
 		if isKept || !ok || !Removable(existing, expected) {
@@ -249,13 +252,13 @@ func (p *planner) releaseSelfPairs(kept []Pair) {
 		}
 		leaving := p.withheld.Everything
 		if _, owned := Release(existing, p.tenant); owned || (leaving && ownsMarked(existing, p.tenant)) {
-			p.add(Step{Deed: DeedRelease, Desired: expected, Last: leaving})
+			p.addSteps(Step{Verb: VerbRelease, Desired: expected, Last: leaving})
 		}
 	}
 }
 
-// existing returns the existing objects whose names begin with prefix, in the order of their names, a role before its binding.
-func (p *planner) existing(prefix string) []Object {
+// findExisting returns the existing objects whose names begin with prefix, in the order of their names, a role before its binding.
+func (p *planner) findExisting(prefix string) []Object {
 	var objects []Object
 	for _, key := range slices.SortedFunc(maps.Keys(p.actual), compareKeys) {
 		if strings.HasPrefix(key.Name, prefix) {
@@ -272,7 +275,7 @@ func (p *planner) revokeSole() {
 	if p.objects.Sole != nil && !p.withheld.Sudo {
 		p.revokeFrom(p.objects.Sole.Binding, p.objects.Sole.Role, false)
 	}
-	for _, existing := range slices.Backward(p.existing(solePrefix)) {
+	for _, existing := range slices.Backward(p.findExisting(solePrefix)) {
 		user, _ := SoleUser(existing.GetName(), p.tenant)
 		subject := boundSubjects([]v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: user}})[0]
 		has := slices.Contains(p.objects.Edit.Binding.Subjects, subject) && slices.Contains(p.objects.Sudo.Binding.Subjects, subject)
@@ -290,7 +293,7 @@ func (p *planner) revokeSole() {
 func (p *planner) narrowAsExpected(existing Object) {
 	if expected, ok := Expected(existing); ok {
 		if _, narrower := Narrow(existing, expected); narrower {
-			p.add(Step{Deed: DeedNarrow, Desired: expected})
+			p.addSteps(Step{Verb: VerbNarrow, Desired: expected})
 		}
 	}
 }
@@ -298,11 +301,12 @@ func (p *planner) narrowAsExpected(existing Object) {
 // planSuperseded plans to delete the pairs whose rights other pairs grant, when those other pairs are in place. So no right is
 // interrupted when a tenant changes from separate pairs to a sole one, or back.
 func (p *planner) planSuperseded() {
+	// Only when nothing else is left to do are the other pairs certain to be in place.
 	if len(p.plan.Steps) > 0 || len(p.plan.Conflicts) > 0 || p.withheld.Sudo || p.withheld.SudoAdditions {
 		return
 	}
 	if p.objects.Sole == nil {
-		for _, existing := range slices.Backward(p.existing(solePrefix)) {
+		for _, existing := range slices.Backward(p.findExisting(solePrefix)) {
 			p.removeAsExpected(existing)
 		}
 	} else {
@@ -344,9 +348,9 @@ func ownsMarked(existing Object, tenant string) bool {
 func (p *planner) planWithdrawal() {
 	sudo := p.objects.Sudo.Binding
 	if existing, ok := p.actual[KeyOf(sudo)]; ok && len(Subjects(existing)) > 0 && Removable(existing, sudo) {
-		p.add(Step{Deed: DeedNarrow, Desired: Without(sudo)})
+		p.addSteps(Step{Verb: VerbNarrow, Desired: Without(sudo)})
 	}
-	for _, existing := range slices.Backward(p.existing(solePrefix)) {
+	for _, existing := range slices.Backward(p.findExisting(solePrefix)) {
 		p.removeAsExpected(existing)
 	}
 	p.releaseSelfPairs(nil)

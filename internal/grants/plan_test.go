@@ -14,7 +14,7 @@ import (
 func told(plan grants.Plan) []string {
 	lines := []string{}
 	for _, step := range plan.Steps {
-		line := fmt.Sprintf("%s %s", step.Deed, grants.KeyOf(step.Desired))
+		line := fmt.Sprintf("%s %s", step.Verb, grants.KeyOf(step.Desired))
 		if step.Needs != (grants.Key{}) {
 			line += " after " + step.Needs.String()
 		}
@@ -34,14 +34,14 @@ func carry(plan grants.Plan, tenant string, actual grants.Actual) {
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)
 		existing := actual[key]
-		switch step.Deed {
-		case grants.DeedRemove:
+		switch step.Verb {
+		case grants.VerbRemove:
 			actual.Put(key, nil)
-		case grants.DeedNarrow:
+		case grants.VerbNarrow:
 			if narrowed, ok := grants.Narrow(existing, step.Desired); ok {
 				actual.Put(key, narrowed)
 			}
-		case grants.DeedRelease:
+		case grants.VerbRelease:
 			if step.Last && grants.LastOwner(existing, tenant) {
 				actual.Put(key, nil)
 			} else if released, ok := grants.Release(existing, tenant); ok {

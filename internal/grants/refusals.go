@@ -35,7 +35,7 @@ func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 	var refusals []Refusal
 	for _, list := range Lists() {
 		for _, s := range list.Of(tenant) {
-			if why := around.refuse(tenant, list, s); why != "" {
+			if why := around.describeRefusal(tenant, list, s); why != "" {
 				refusals = append(refusals, Refusal{List: list, Subject: s, Why: why})
 			}
 		}
@@ -43,8 +43,8 @@ func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 	return refusals
 }
 
-// refuse explains why the subject of a list gets nothing; "" where it gets what the list grants.
-func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.Subject) string {
+// describeRefusal explains why the subject of a list gets nothing; "" where it gets what the list grants.
+func (a Surroundings) describeRefusal(tenant *v1alpha1.LNamespace, list List, s v1alpha1.Subject) string {
 	if why := refuseInvalid(s); why != "" {
 		return why
 	}

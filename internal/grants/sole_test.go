@@ -68,7 +68,7 @@ func settle(t *testing.T, tenant *v1alpha1.LNamespace, actual grants.Actual, che
 		passes = append(passes, told(plan))
 		for _, step := range plan.Steps {
 			carry(grants.Plan{Steps: []grants.Step{step}}, tenant.Name, actual)
-			check(string(step.Deed) + " " + grants.KeyOf(step.Desired).String())
+			check(string(step.Verb) + " " + grants.KeyOf(step.Desired).String())
 		}
 	}
 	t.Fatalf("there is no end: %v", passes)

@@ -27,13 +27,13 @@ type Write struct {
 func NextWrite(tenant string, step Step, actual Actual) Write {
 	existing := actual[KeyOf(step.Desired)]
 	switch {
-	case step.Deed == DeedEnsure:
+	case step.Verb == VerbEnsure:
 		return nextToEnsure(existing, step.Desired)
 	case existing == nil || !Removable(existing, step.Desired):
 		return Write{} // deleted already, or someone else's by now
-	case step.Deed == DeedNarrow, step.Deed == DeedRemove && mayStay(existing, step, actual):
+	case step.Verb == VerbNarrow, step.Verb == VerbRemove && mayStay(existing, step, actual):
 		return nextToNarrow(existing, step.Desired)
-	case step.Deed == DeedRemove:
+	case step.Verb == VerbRemove:
 		return nextToRemove(existing)
 	default:
 		return nextToRelease(tenant, existing, step.Last)

@@ -24,9 +24,9 @@ func TestNextWrite(t *testing.T) {
 		return shared
 	}
 	shop := grants.Reference(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "UID_SHOP"}})
-	ensure := grants.Step{Deed: grants.DeedEnsure, Desired: binding}
-	last := grants.Step{Deed: grants.DeedRelease, Desired: self, Last: true}
-	unbind := grants.Step{Deed: grants.DeedRemove, Desired: self, Role: objects.Self[0].Role}
+	ensure := grants.Step{Verb: grants.VerbEnsure, Desired: binding}
+	last := grants.Step{Verb: grants.VerbRelease, Desired: self, Last: true}
+	unbind := grants.Step{Verb: grants.VerbRemove, Desired: self, Role: objects.Self[0].Role}
 	own := objects.Self[0].Role.DeepCopy()
 	foreign := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: own.Name}}
 	extended, elsewhere := self.DeepCopy(), self.DeepCopy()

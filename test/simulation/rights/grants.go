@@ -217,7 +217,7 @@ func (h *history) goOn(name string) {
 		p.all = false
 		return
 	}
-	if step.Deed == grants.DeedEnsure && h.isLeaving(p.tenant) {
+	if step.Verb == grants.VerbEnsure && h.isLeaving(p.tenant) {
 		p.all = false // the deletion of the LNamespace has begun since the pass began
 		return
 	}

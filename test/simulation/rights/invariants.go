@@ -134,7 +134,7 @@ func (h *history) checkEnd() {
 		maps.Copy(want, allowed(h.newest(name)))
 		if h.begin(name, 0, 0); h.passes[name] != nil && len(h.passes[name].steps) > 0 {
 			step := h.passes[name].steps[0]
-			fail("FLT-M17", "the work of tenant %s does not end: %s %s", name, step.Deed, grants.KeyOf(step.Desired))
+			fail("FLT-M17", "the work of tenant %s does not end: %s %s", name, step.Verb, grants.KeyOf(step.Desired))
 		}
 	}
 	h.checkRules("FLT-M17")
