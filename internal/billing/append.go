@@ -19,26 +19,26 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 			continue
 		}
 		done[event.ID] = true
-		row, err := event.row()
+		row, err := event.encodeRow()
 		if err != nil {
 			return added, err
 		}
 		if b.isFull(row, s.options) {
-			n, err := s.insert(ctx, b)
+			n, err := s.insertBatch(ctx, b)
 			if added += n; err != nil {
 				return added, err
 			}
 			b = batch{}
 		}
-		b.add(row, event.EffectiveAt)
+		b.addRow(row, event.EffectiveAt)
 	}
-	n, err := s.insert(ctx, b)
+	n, err := s.insertBatch(ctx, b)
 	return added + n, err
 }
 
-// row returns the event as a JSON object, for the array that insert sends. All values are strings except generation and
+// encodeRow returns the event as a JSON object, for the array that insert sends. All values are strings except generation and
 // labels.
-func (e Event) row() ([]byte, error) {
+func (e Event) encodeRow() ([]byte, error) {
 	type columns Event
 	sealed := e.Sealed()
 	text, err := json.Marshal(struct {
@@ -65,7 +65,7 @@ func (b *batch) isFull(row []byte, o Options) bool {
 	return len(b.rows) > 0 && (len(b.rows) == o.MaxRows || b.size+len(row)+2 > o.MaxBytes)
 }
 
-func (b *batch) add(row []byte, at time.Time) {
+func (b *batch) addRow(row []byte, at time.Time) {
 	if len(b.rows) == 0 || at.Before(b.from) {
 		b.from = at
 	}
@@ -75,8 +75,8 @@ func (b *batch) add(row []byte, at time.Time) {
 	b.rows, b.size = append(b.rows, row), b.size+len(row)+1
 }
 
-// insert stores a batch, and returns how many of its rows were new.
-func (s *Store) insert(ctx context.Context, b batch) (added int64, err error) {
+// insertBatch stores a batch, and returns how many of its rows were new.
+func (s *Store) insertBatch(ctx context.Context, b batch) (added int64, err error) {
 	if len(b.rows) == 0 {
 		return 0, nil
 	}

@@ -27,8 +27,8 @@ OPTIONS (description = 'warren billing events, append-only', labels = [('managed
 		instant:     `TIMESTAMP({{p}})`,
 		now:         `CURRENT_TIMESTAMP()`,
 		insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
-SELECT ` + each(func(column string) string { return "s." + column }) + `, CURRENT_TIMESTAMP() FROM (
-  SELECT ` + each(bigqueryField) + `
+SELECT ` + listColumns(func(column string) string { return "s." + column }) + `, CURRENT_TIMESTAMP() FROM (
+  SELECT ` + listColumns(bigqueryField) + `
   FROM UNNEST(JSON_QUERY_ARRAY({{p1}})) AS r) AS s
 WHERE NOT EXISTS (SELECT 1 FROM {{t}} AS e WHERE e.event_id = s.event_id AND e.effective_at BETWEEN {{i2}} AND {{i3}})`,
 		insertBounds: true,

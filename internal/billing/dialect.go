@@ -33,13 +33,13 @@ type Dialect struct {
 	// instant is the form of a parameter that is a time, with {{p}} for the parameter; now is the engine's own clock.
 	instant, now string
 
-	// insert takes a JSON array of events, and leaves out each event whose event_id is in the table already. With insertBounds, it also takes
-	// the least and the greatest effective_at of the events. The engine then searches for existing rows only between these times.
+	// insert takes a JSON array of events, and leaves out each event whose event_id is in the table already. With insertBounds, it also
+	// takes the least and the greatest effective_at of the events. The engine then searches for existing rows only between these times.
 	insert       string
 	insertBounds bool
 
-	// columns is a query that takes the name of a table or view. For each column it returns the name, the type, and 1 if an INSERT must state
-	// the column, else 0.
+	// columns is a query that takes the name of a table or view. For each column it returns the name, the type, and 1 if an INSERT must
+	// state the column, else 0.
 	columns string
 
 	// types are the types of the events' columns, by the column's name, as the columns query returns them.
@@ -134,7 +134,7 @@ type statements struct {
 	startRun, moveWatermark, recentRuns                 string
 }
 
-func (d Dialect) statements(table string) (statements, error) {
+func (d Dialect) buildStatements(table string) (statements, error) {
 	if !tableName.MatchString(table) {
 		return statements{}, fmt.Errorf("billing table %q: a name is letters, digits and _, at most 63, and starts with no digit", table)
 	}
@@ -143,7 +143,7 @@ func (d Dialect) statements(table string) (statements, error) {
 			table, d.Name,
 			longest, len(periodsSuffix))
 	}
-	fill := d.filler(table)
+	fill := d.newFiller(table)
 	periods := func(text string) string {
 		return fill(strings.NewReplacer("{{v}}", "{{t}}"+periodsSuffix, "{{version}}", strconv.Itoa(viewVersion)).Replace(text))
 	}
@@ -156,9 +156,9 @@ func (d Dialect) statements(table string) (statements, error) {
 	}, nil
 }
 
-// filler returns a function that replaces the {{ }} in a text, for this table: the names, the engine's clock and list, the placeholders
+// newFiller returns a function that replaces the {{ }} in a text, for this table: the names, the engine's clock and list, the placeholders
 // {{p1}} to {{p6}} and, for parameters that are times, {{i1}} to {{i6}}.
-func (d Dialect) filler(table string) func(string) string {
+func (d Dialect) newFiller(table string) func(string) string {
 	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{now}}", d.now, "{{list}}",
 		strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
 	for n := 1; n <= 6; n++ {
@@ -171,7 +171,7 @@ func (d Dialect) filler(table string) func(string) string {
 // DDL returns the statements that an administrator runs where the exporter may not create tables. They make the table, the view with its
 // version, the index, and the table of runs.
 func (d Dialect) DDL(table string) ([]string, error) {
-	text, err := d.statements(table)
+	text, err := d.buildStatements(table)
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +183,8 @@ func presentTexts(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
-// each returns the columns of an event except recorded_at, each in the given form, separated by commas.
-func each(form func(column string) string) string {
+// listColumns returns the columns of an event except recorded_at, each in the given form, separated by commas.
+func listColumns(form func(column string) string) string {
 	stated := slices.DeleteFunc(slices.Clone(eventColumns), func(c string) bool { return c == "recorded_at" })
 	for i, column := range stated {
 		stated[i] = form(column)

@@ -37,8 +37,8 @@ type Event struct {
 	Tenant    string `json:"tenant"`
 	TenantUID string `json:"tenant_uid"`
 
-	// Generation is the metadata.generation of the LNamespace. It orders events that have the same effective_at. A gap between two events of
-	// a tenant shows that the LNamespace was changed in between.
+	// Generation is the metadata.generation of the LNamespace. It orders events that have the same effective_at. A gap between two events
+	// of a tenant shows that the LNamespace was changed in between.
 	Generation int64 `json:"generation"`
 	Op         Op    `json:"op"`
 

@@ -83,8 +83,8 @@ func TestGuide(t *testing.T) {
 					TenantUID: "t-" + tenant, Generation: 1,
 					Op: billing.Set, CostCenter: costCenter, Owner: tenant + "@example.com", EffectiveAt: at}
 			}
-			// Tenant pay changes its cost center on the 11th. Its namespace pay-web moves to tenant shop on the 21st. Tenant lab has no cost center,
-			// and its period began a year before.
+			// Tenant pay changes its cost center on the 11th. Its namespace pay-web moves to tenant shop on the 21st. Tenant lab has no
+			// cost center, and its period began a year before.
 			appended(t, store, row("pay", "pay", "4711", day(3, 1)), row("pay-web", "pay", "4711", day(3, 1)), row("pay", "pay", "4712", day(3, 11)),
 				row("pay-web", "pay", "4712", day(3, 11)), row("pay-web", "shop", "0815", day(3, 21)),
 				row("lab", "lab", "", day(3, 1).AddDate(-1, 0, 0)))

@@ -59,7 +59,7 @@ func openOf(events iter.Seq2[openEvent, error]) (open []Open, err error) {
 			}
 			h = heldPeriod{}
 		}
-		h.take(e)
+		h.applyEvent(e)
 	}
 	if h.open {
 		open = append(open, h.since.Open)
@@ -76,9 +76,9 @@ type heldPeriod struct {
 	open  bool
 }
 
-// take applies one event. A SET opens a period if the holder or the content is new; an END closes the period only if it names the
+// applyEvent applies one event. A SET opens a period if the holder or the content is new; an END closes the period only if it names the
 // period's holder.
-func (h *heldPeriod) take(e openEvent) {
+func (h *heldPeriod) applyEvent(e openEvent) {
 	sameHolder := e.TenantUID == h.last.TenantUID && e.NamespaceUID == h.last.NamespaceUID
 	switch {
 	case e.op == Set:

@@ -25,7 +25,8 @@ type State struct {
 	At time.Time
 	// Watched reports that a watch brought the change. Otherwise a comparison found it, and the state may have begun long before At.
 	Watched bool
-	// Deleted reports that the API server sent the deletion of the namespace. Without it, the end of a period may come from a truncated view.
+	// Deleted reports that the API server sent the deletion of the namespace. Without it, the end of a period may come from a truncated
+	// view.
 	Deleted bool
 	// Listed reports that a list lacked the namespace. If it is there again unchanged, the list was truncated.
 	Listed bool
@@ -72,30 +73,31 @@ func (p Plan) Events(n Pending) (events []Event, open *Open) {
 		case state.Desired == nil:
 			event = open.End(p.Cluster, state.At)
 		case open == nil:
-			event = p.begin(n.Namespace, state, latest)
+			event = p.planBegin(n.Namespace, state, latest)
 		case !open.Differs(*state.Desired):
 			continue
 		default:
-			event = p.replace(*open, state)
+			event = p.planReplace(*open, state)
 		}
 		if !latest.IsZero() {
 			event = event.notBefore(latest.Add(tick))
 		}
-		events, latest, open = append(events, event), event.EffectiveAt, event.opened()
+		events, latest, open = append(events, event), event.EffectiveAt, event.openPeriod()
 	}
 	return events, open
 }
 
-// begin returns the SET of a namespace without an open period. The namespace may have existed at the watermark, or at its newest event.
-// Then no exporter saw when it came to its tenant, and the SET has the time when the exporter saw it there.
-func (p Plan) begin(namespace string, s State, latest time.Time) Event {
-	event := s.Desired.event(p.Cluster, namespace)
+// planBegin returns the SET of a namespace without an open period.
+func (p Plan) planBegin(namespace string, s State, latest time.Time) Event {
+	event := s.Desired.newEvent(p.Cluster, namespace)
 	existed := !latest.IsZero() && !s.Desired.Made.Add(stampPrecision).After(latest)
 	switch {
 	case s.Watched:
-		return event.at(s.At)
+		return event.withDate(s.At)
+	// It existed at the watermark, or at its newest event. No exporter saw when it came to its tenant, so the time counts when this one
+	// saw it there.
 	case !p.CompleteUntil.IsZero() && !s.Desired.Made.After(p.CompleteUntil), existed && !event.EffectiveAt.After(latest):
-		return event.at(s.At)
+		return event.withDate(s.At)
 	}
 	return event
 }
@@ -103,26 +105,27 @@ func (p Plan) begin(namespace string, s State, latest time.Time) Event {
 // stampPrecision is the precision of a creationTimestamp.
 const stampPrecision = time.Second
 
-// replace returns the SET that closes a period by another. The API server has recorded some changes: when a namespace was created, and when
-// cost center and owner were set. No record dates a change of labels, or of the tenant of an existing namespace.
-func (p Plan) replace(open Open, s State) Event {
-	event := s.Desired.event(p.Cluster, open.Namespace)
+// planReplace returns the SET that closes a period by another. The API server records when a namespace was created, and when cost center and
+// owner were set.
+func (p Plan) planReplace(open Open, s State) Event {
+	event := s.Desired.newEvent(p.Cluster, open.Namespace)
 	madeAnew := event.NamespaceUID != open.NamespaceUID
 	recorded := event.TenantUID == open.TenantUID && (event.CostCenter != open.CostCenter || event.Owner != open.Owner)
 	switch {
 	case madeAnew:
 		return event
+	// No record dates a change of labels, or of the tenant of an existing namespace.
 	case s.Watched || !recorded:
-		return event.at(s.At)
+		return event.withDate(s.At)
 	case event.EffectiveAt.Before(p.CompleteUntil) && p.CompleteUntil.Before(s.At):
-		return event.at(p.CompleteUntil) // an administrator's correction, for example, stands until then
+		return event.withDate(p.CompleteUntil) // an administrator's correction, for example, stands until then
 	}
 	return event
 }
 
 // Differs reports whether the period must be replaced for the namespace to have these values.
 func (o Open) Differs(d Desired) bool {
-	event := d.event("", "")
+	event := d.newEvent("", "")
 	return event.TenantUID != o.TenantUID || event.ContentHash != o.ContentHash || event.NamespaceUID != o.NamespaceUID
 }
 
@@ -132,13 +135,13 @@ func (o Open) End(cluster string, at time.Time) Event {
 		Generation: o.Generation, Op: End, ContentHash: o.ContentHash, EffectiveAt: at}.Sealed()
 }
 
-func (d Desired) event(cluster, namespace string) Event {
+func (d Desired) newEvent(cluster, namespace string) Event {
 	return Event{Cluster: cluster, Namespace: namespace, NamespaceUID: d.NamespaceUID, Tenant: d.Tenant, TenantUID: d.TenantUID,
 		Generation: d.Generation, Op: Set, CostCenter: d.CostCenter, Owner: d.Owner, Labels: d.Labels, EffectiveAt: d.Since}.Sealed()
 }
 
-// opened returns the period that is open after the event; nil after an END.
-func (e Event) opened() *Open {
+// openPeriod returns the period that is open after the event; nil after an END.
+func (e Event) openPeriod() *Open {
 	if e.Op == End {
 		return nil
 	}
@@ -151,11 +154,11 @@ func (e Event) notBefore(earliest time.Time) Event {
 	if !e.EffectiveAt.Before(earliest) {
 		return e
 	}
-	return e.at(earliest)
+	return e.withDate(earliest)
 }
 
-// at returns the event with the date instant.
-func (e Event) at(instant time.Time) Event {
+// withDate returns the event with the date instant.
+func (e Event) withDate(instant time.Time) Event {
 	e.EffectiveAt, e.ID = instant, ""
 	return e.Sealed()
 }

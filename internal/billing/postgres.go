@@ -23,8 +23,8 @@ var Postgres = Dialect{
 	instant:      `{{p}}::timestamptz`,
 	now:          `clock_timestamp()`,
 	insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
-SELECT ` + each(func(column string) string { return "r." + column }) + `, clock_timestamp()
-FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + each(func(column string) string {
+SELECT ` + listColumns(func(column string) string { return "r." + column }) + `, clock_timestamp()
+FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + listColumns(func(column string) string {
 		switch column {
 		case "generation":
 			return column + " bigint"

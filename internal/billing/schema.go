@@ -51,7 +51,7 @@ func (s *Schema) Verify(ctx context.Context) error {
 	if err := s.verifyView(ctx); err != nil {
 		return err
 	}
-	found, err := s.columns(ctx, s.table+runsSuffix)
+	found, err := s.readColumns(ctx, s.table+runsSuffix)
 	if err != nil {
 		return err
 	}
@@ -60,12 +60,12 @@ func (s *Schema) Verify(ctx context.Context) error {
 
 // createObject runs the text unless the table, view or index exists. If another process creates it at the same time, that is no error.
 func (s *Schema) createObject(ctx context.Context, name, text string) error {
-	found, err := s.columns(ctx, name)
+	found, err := s.readColumns(ctx, name)
 	if err != nil || len(found) > 0 {
 		return err
 	}
 	if _, err := s.db.ExecContext(ctx, text); err != nil {
-		if found, again := s.columns(ctx, name); again == nil && len(found) > 0 {
+		if found, again := s.readColumns(ctx, name); again == nil && len(found) > 0 {
 			return nil
 		}
 		return fmt.Errorf("creating %s: %w", name, err)
@@ -80,7 +80,7 @@ type column struct {
 	required bool
 }
 
-func (s *Schema) columns(ctx context.Context, table string) ([]column, error) {
+func (s *Schema) readColumns(ctx context.Context, table string) ([]column, error) {
 	return collectAll(wrapErrors(queryRows(ctx, s.db, s.text.columns, func(rows *sql.Rows) (c column, err error) {
 		var required int
 		err = rows.Scan(&c.name, &c.kind, &required)
@@ -90,7 +90,7 @@ func (s *Schema) columns(ctx context.Context, table string) ([]column, error) {
 }
 
 func (s *Schema) verifyEvents(ctx context.Context) error {
-	found, err := s.columns(ctx, s.table)
+	found, err := s.readColumns(ctx, s.table)
 	if err != nil {
 		return err
 	}

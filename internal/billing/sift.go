@@ -18,7 +18,7 @@ func (s *Store) Sift(ctx context.Context, events []Event) (added int64, refused 
 	for len(events) > 0 {
 		batch := events[:min(len(events), s.options.MaxRows)]
 		events = events[len(batch):]
-		if err := search.send(ctx, batch); err != nil {
+		if err := search.sendEvents(ctx, batch); err != nil {
 			return search.added, nil, err
 		}
 	}
@@ -44,7 +44,7 @@ type sifting struct {
 	found   []Refused
 }
 
-func (s *sifting) send(ctx context.Context, events []Event) error {
+func (s *sifting) sendEvents(ctx context.Context, events []Event) error {
 	var rest []Event
 	for _, event := range events {
 		if s.refused[event.TenantUID] >= tooMany {
@@ -72,8 +72,8 @@ func (s *sifting) send(ctx context.Context, events []Event) error {
 		return nil
 	}
 	middle := len(rest) / 2
-	if err := s.send(ctx, rest[:middle]); err != nil {
+	if err := s.sendEvents(ctx, rest[:middle]); err != nil {
 		return err
 	}
-	return s.send(ctx, rest[middle:])
+	return s.sendEvents(ctx, rest[middle:])
 }

@@ -21,7 +21,7 @@ var SQLite = Dialect{
 	instant:     `{{p}}`,
 	now:         `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`,
 	insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
-SELECT ` + each(func(column string) string {
+SELECT ` + listColumns(func(column string) string {
 		if column == "labels" {
 			return "r.value -> 'labels'"
 		}

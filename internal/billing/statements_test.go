@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write test/googlesql/testdata/statement
 // The check of GoogleSQL is a Go module of its own, so it reads the statements from a file.
 func TestStatementsOfBigQuery(t *testing.T) {
 	const file = "../../test/googlesql/testdata/statements.sql"
-	texts, err := BigQuery("acme-finops", "finops").statements("tenant_billing")
+	texts, err := BigQuery("acme-finops", "finops").buildStatements("tenant_billing")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type Store struct {
 
 // NewStore returns a store, and doesn't connect yet. It fails for a table name that the engine can't have, and for limits below 1.
 func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
-	text, err := dialect.statements(options.Table)
+	text, err := dialect.buildStatements(options.Table)
 	if err != nil {
 		return nil, err
 	}

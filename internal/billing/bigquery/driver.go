@@ -62,14 +62,14 @@ func (nameless) Open(string) (driver.Conn, error) {
 	return nil, errors.New("BigQuery is opened by its options, not by the name of a data source")
 }
 
-// use returns the client, and makes it if there is none. After a failure, such as a missing file, the next call tries again.
-func (c *connector) use(ctx context.Context) (*bigquery.Client, error) {
+// ensureClient returns the client, and makes it if there is none. After a failure, such as a missing file, the next call tries again.
+func (c *connector) ensureClient(ctx context.Context) (*bigquery.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.client != nil {
 		return c.client, nil
 	}
-	options, err := c.options.client()
+	options, err := c.options.buildOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func (c *connector) use(ctx context.Context) (*bigquery.Client, error) {
 	return client, nil
 }
 
-// forget drops the client, so that the next statement reads the credentials again.
-func (c *connector) forget(client *bigquery.Client) {
+// dropClient drops the client, so that the next statement reads the credentials again.
+func (c *connector) dropClient(client *bigquery.Client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.client == client {
@@ -123,7 +123,7 @@ func (c *conn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) {
 func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.StatementTimeout)
 	defer cancel()
-	job, err := c.run(ctx, text, args)
+	job, err := c.runStatement(ctx, text, args)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (c *conn) ExecContext(ctx context.Context, text string, args []driver.Named
 // QueryContext implements driver.QueryerContext. StatementTimeout includes the reading of the rows.
 func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.StatementTimeout)
-	job, err := c.run(ctx, text, args)
+	job, err := c.runStatement(ctx, text, args)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -144,7 +144,7 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 	found, err := job.Read(ctx)
 	if err != nil {
 		cancel()
-		return nil, explain(err)
+		return nil, describeError(err)
 	}
 	return &rows{found: found, cancel: cancel}, nil
 }

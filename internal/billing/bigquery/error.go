@@ -35,9 +35,9 @@ func (e *Error) aboutCredentials() bool {
 	return e.reason == reasonCredentials || statusOf(e.err) == http.StatusUnauthorized
 }
 
-// explain returns an *Error with BigQuery's reason if BigQuery answered, or with reasonCredentials if no token was given. Any other error
-// is returned as it is, such as a failed connection.
-func explain(err error) error {
+// describeError returns an *Error with BigQuery's reason if BigQuery answered, or with reasonCredentials if no token was given. Any other
+// error is returned as it is, such as a failed connection.
+func describeError(err error) error {
 	var answer *googleapi.Error
 	var failed *bigquery.Error
 	switch {

@@ -23,29 +23,29 @@ const (
 	lastWait  = 5 * time.Second
 )
 
-// run executes a statement, and returns its job once the job is done without an error.
-func (c *conn) run(ctx context.Context, text string, args []driver.NamedValue) (*bigquery.Job, error) {
-	client, err := c.use(ctx)
+// runStatement executes a statement, and returns its job once the job is done without an error.
+func (c *conn) runStatement(ctx context.Context, text string, args []driver.NamedValue) (*bigquery.Job, error) {
+	client, err := c.ensureClient(ctx)
 	if err != nil {
 		return nil, err
 	}
-	job, err := c.submit(ctx, c.statement(client, text, args), client)
+	job, err := c.submitJob(ctx, c.newQuery(client, text, args), client)
 	if err == nil {
-		err = await(ctx, job)
+		err = waitForJob(ctx, job)
 	}
 	if err == nil {
 		return job, nil
 	}
-	err = explain(err)
+	err = describeError(err)
 	var known *Error
 	if errors.As(err, &known) && known.aboutCredentials() {
-		c.forget(client)
+		c.dropClient(client)
 	}
 	return nil, err
 }
 
-// statement returns a query with positional parameters and a new job ID.
-func (c *conn) statement(client *bigquery.Client, text string, args []driver.NamedValue) *bigquery.Query {
+// newQuery returns a query with positional parameters and a new job ID.
+func (c *conn) newQuery(client *bigquery.Client, text string, args []driver.NamedValue) *bigquery.Query {
 	q := client.Query(text)
 	q.DefaultProjectID, q.DefaultDatasetID, q.Location = c.options.Project, c.options.Dataset, c.options.Location
 	q.MaxBytesBilled, q.JobTimeout = c.options.MaximumBytesBilled, c.options.StatementTimeout
@@ -56,9 +56,9 @@ func (c *conn) statement(client *bigquery.Client, text string, args []driver.Nam
 	return q
 }
 
-// submit sends the job to BigQuery. If the answer is lost, submit sends the same job again; a 409 then means that the first request
+// submitJob sends the job to BigQuery. If the answer is lost, submitJob sends the same job again; a 409 then means that the first request
 // has arrived. Google's client itself repeats some requests, such as after a 503, until the context ends.
-func (c *conn) submit(ctx context.Context, q *bigquery.Query, client *bigquery.Client) (*bigquery.Job, error) {
+func (c *conn) submitJob(ctx context.Context, q *bigquery.Query, client *bigquery.Client) (*bigquery.Job, error) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		job, err := q.Run(ctx)
 		switch {
@@ -75,8 +75,8 @@ func (c *conn) submit(ctx context.Context, q *bigquery.Query, client *bigquery.C
 	}
 }
 
-// await polls the job's status until the job is done, and returns the job's error.
-func await(ctx context.Context, job *bigquery.Job) error {
+// waitForJob polls the job's status until the job is done, and returns the job's error.
+func waitForJob(ctx context.Context, job *bigquery.Job) error {
 	status := job.LastStatus()
 	for wait := firstWait; !status.Done(); wait = min(2*wait, lastWait) {
 		if err := pause.For(ctx, wait); err != nil {

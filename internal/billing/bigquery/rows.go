@@ -42,7 +42,7 @@ func (r *rows) Next(into []driver.Value) error {
 		return io.EOF
 	}
 	if err != nil {
-		return explain(err)
+		return describeError(err)
 	}
 	for i, value := range row {
 		into[i] = valueOf(value)

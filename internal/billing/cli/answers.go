@@ -20,13 +20,13 @@ func printStatus(ctx context.Context, c *call) error {
 	}
 	t := table{columns: []string{"exporter", "version", "started_at", "complete_until", "run_id"}}
 	for _, r := range runs {
-		t.add(r.Exporter, r.Version, cell(r.StartedAt), cell(r.CompleteUntil), r.ID)
+		t.addRow(r.Exporter, r.Version, describeCell(r.StartedAt), describeCell(r.CompleteUntil), r.ID)
 	}
 	if len(runs) == 0 && c.format == "table" {
 		_, err := fmt.Fprintln(c.out, "No exporter has completed a comparison of this cluster with the ledger yet.")
 		return err
 	}
-	return t.write(c.out, c.format)
+	return t.printTo(c.out, c.format)
 }
 
 // queries are the words that begin a statement with an answer. Any other statement answers how many rows it changed.
@@ -44,13 +44,13 @@ func runSQL(ctx context.Context, c *call) error {
 		if err != nil {
 			return fmt.Errorf("counting the changed rows: %w", err)
 		}
-		return (&table{columns: []string{"changed_rows"}, rows: [][]string{{fmt.Sprint(changed)}}}).write(c.out, c.format)
+		return (&table{columns: []string{"changed_rows"}, rows: [][]string{{fmt.Sprint(changed)}}}).printTo(c.out, c.format)
 	}
 	t, err := queryTable(ctx, c)
 	if err != nil {
 		return fmt.Errorf("the ledger refused the query: %w", err)
 	}
-	return t.write(c.out, c.format)
+	return t.printTo(c.out, c.format)
 }
 
 func queryTable(ctx context.Context, c *call) (*table, error) {
@@ -73,15 +73,15 @@ func queryTable(ctx context.Context, c *call) (*table, error) {
 		}
 		var fields []string
 		for _, value := range values {
-			fields = append(fields, cell(value))
+			fields = append(fields, describeCell(value))
 		}
-		t.add(fields...)
+		t.addRow(fields...)
 	}
 	return t, rows.Err()
 }
 
-// cell returns a value as text: times in RFC 3339, and "" for NULL.
-func cell(value any) string {
+// describeCell returns a value as text: times in RFC 3339, and "" for NULL.
+func describeCell(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
@@ -109,7 +109,7 @@ func printDDL(_ context.Context, c *call) error {
 	}
 	t := table{columns: []string{"statement"}}
 	for _, text := range texts {
-		t.add(text)
+		t.addRow(text)
 	}
-	return t.write(c.out, c.format)
+	return t.printTo(c.out, c.format)
 }

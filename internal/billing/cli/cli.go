@@ -33,7 +33,7 @@ var answers = map[string]func(context.Context, *call) error{"status": printStatu
 
 // NewCommand returns the group of commands "manager billing".
 func NewCommand() *cobra.Command {
-	group := questions.Commands(run)
+	group := questions.Commands(runCommand)
 	group.Args, group.RunE = cobra.ArbitraryArgs, refuseWords
 	group.SilenceErrors, group.SilenceUsage, group.CompletionOptions.DisableDefaultCmd = true, true, true
 	group.PersistentFlags().String("config", "/etc/warren/config.yaml", "The operator's configuration file")
@@ -60,7 +60,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	return group.ExecuteContext(ctx)
 }
 
-func run(cmd *cobra.Command, words []string) error {
+func runCommand(cmd *cobra.Command, words []string) error {
 	format, err := questions.Format(cmd)
 	if err != nil {
 		return err

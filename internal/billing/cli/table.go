@@ -17,9 +17,9 @@ type table struct {
 	rows    [][]string
 }
 
-func (t *table) add(fields ...string) { t.rows = append(t.rows, fields) }
+func (t *table) addRow(fields ...string) { t.rows = append(t.rows, fields) }
 
-func (t *table) write(out io.Writer, format string) error {
+func (t *table) printTo(out io.Writer, format string) error {
 	switch format {
 	case "csv":
 		w := csv.NewWriter(out)

@@ -27,19 +27,19 @@ func (c *serverClock) Now() time.Time { return time.Now().Add(time.Duration(c.ah
 // Since implements clock.PassiveClock.
 func (c *serverClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// listen wraps the transport to the API server so that the Date of each answer sets the clock. An answer without Audit-Id comes from a
-// proxy in between, and is ignored. Answers come every few seconds, because the Lease is renewed.
-func (c *serverClock) listen(next http.RoundTripper) http.RoundTripper {
+// wrapTransport wraps the transport to the API server so that the Date of each answer sets the clock. An answer without Audit-Id comes from
+// a proxy in between, and is ignored. Answers come every few seconds, because the Lease is renewed.
+func (c *serverClock) wrapTransport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
 		if err == nil && response.Header.Get("Audit-Id") != "" {
-			c.hear(response.Header.Get("Date"), time.Now())
+			c.setFromDate(response.Header.Get("Date"), time.Now())
 		}
 		return response, err
 	})
 }
 
-func (c *serverClock) hear(date string, now time.Time) {
+func (c *serverClock) setFromDate(date string, now time.Time) {
 	at, err := http.ParseTime(date)
 	if err != nil {
 		return

@@ -22,8 +22,8 @@ func newCluster(rules forest.Rules) *cluster {
 	return &cluster{forest: forest.New(rules), namespaces: map[string]*namespaceFacts{}, payers: map[string]*tenantFacts{}}
 }
 
-// facts returns the facts of all objects of the sample's kind.
-func (c *cluster) facts(sample any) (all []any) {
+// listFacts returns the facts of all objects of the sample's kind.
+func (c *cluster) listFacts(sample any) (all []any) {
 	if _, ok := sample.(*namespaceFacts); ok {
 		for _, n := range c.namespaces {
 			all = append(all, n)
@@ -36,8 +36,8 @@ func (c *cluster) facts(sample any) (all []any) {
 	return all
 }
 
-// apply takes a change of one object into the state. made is when the object was made if it is new; otherwise it is the zero time.
-func (c *cluster) apply(facts any, gone bool) (made time.Time) {
+// applyChange takes a change of one object into the state. made is when the object was made if it is new; otherwise it is the zero time.
+func (c *cluster) applyChange(facts any, gone bool) (made time.Time) {
 	switch facts := facts.(type) {
 	case *namespaceFacts:
 		before := c.namespaces[facts.Name]
@@ -67,8 +67,8 @@ func (c *cluster) apply(facts any, gone bool) (made time.Time) {
 	return made
 }
 
-// tree returns name and the names of all its descendants, also where a cycle or a missing parent keeps them from a root.
-func (c *cluster) tree(name string) []string {
+// findTree returns name and the names of all its descendants, also where a cycle or a missing parent keeps them from a root.
+func (c *cluster) findTree(name string) []string {
 	found := []string{name}
 	seen := map[string]bool{name: true}
 	for i := 0; i < len(found); i++ {
@@ -82,9 +82,9 @@ func (c *cluster) tree(name string) []string {
 	return found
 }
 
-// desired returns the values that the namespace's open period should have; nil if no tenant holds the namespace. placed is false if the
+// findDesired returns the values that the namespace's open period should have; nil if no tenant holds the namespace. placed is false if the
 // namespace's ancestors can't be followed to a root, for example because a parent is missing. Its open period goes on.
-func (c *cluster) desired(name string) (d *billing.Desired, placed bool) {
+func (c *cluster) findDesired(name string) (d *billing.Desired, placed bool) {
 	n := c.forest.Namespace(name)
 	if n == nil {
 		return nil, true
@@ -119,8 +119,8 @@ func sameDesired(a, b *billing.Desired) bool {
 		a.Owner == b.Owner && maps.Equal(a.Labels, b.Labels)
 }
 
-// tenants returns all tenants.
-func (c *cluster) tenants() []*tenantFacts {
+// listTenants returns all tenants.
+func (c *cluster) listTenants() []*tenantFacts {
 	return slices.AppendSeq(make([]*tenantFacts, 0, len(c.payers)), maps.Values(c.payers))
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// adopt takes the open periods that a comparison has read, and records a state for each namespace in which cluster and ledger differ. It
-// returns how many differ. Namespaces with recorded states have these already.
-func (t *tracker) adopt(open []billing.Open) (found int) {
+// takePeriods takes the open periods that a comparison has read, and records a state for each namespace in which cluster and ledger differ.
+// It returns how many differ. Namespaces with recorded states have these already.
+func (t *tracker) takePeriods(open []billing.Open) (found int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	seen := t.now()
@@ -23,7 +23,7 @@ func (t *tracker) adopt(open []billing.Open) (found int) {
 		}
 	}
 	for _, period := range open {
-		d, placed := t.cluster.desired(period.Namespace)
+		d, placed := t.cluster.findDesired(period.Namespace)
 		switch {
 		case !placed:
 		case d == nil:
@@ -33,7 +33,7 @@ func (t *tracker) adopt(open []billing.Open) (found int) {
 		default: // most periods: the strings that are in memory already are shared
 			period.Namespace, period.NamespaceUID, period.Tenant, period.TenantUID = t.cluster.namespaces[period.Namespace].Name,
 				d.NamespaceUID, d.Tenant, d.TenantUID
-			period.CostCenter, period.Owner, period.ContentHash = d.CostCenter, d.Owner, interned(period.ContentHash)
+			period.CostCenter, period.Owner, period.ContentHash = d.CostCenter, d.Owner, shareText(period.ContentHash)
 		}
 		t.open[period.Namespace] = period
 	}
@@ -41,22 +41,22 @@ func (t *tracker) adopt(open []billing.Open) (found int) {
 		if _, is := t.open[name]; is {
 			continue
 		}
-		if d, _ := t.cluster.desired(name); d != nil {
+		if d, _ := t.cluster.findDesired(name); d != nil {
 			differ(name, billing.State{Desired: d, At: seen})
 		}
 	}
 	return found
 }
 
-// beginning returns the namespaces that have no open period and a tenant. The ledger's newest event of each must be known before plan.
-func (t *tracker) beginning() (names []string) {
+// findBeginning returns the namespaces that have no open period and a tenant. The ledger's newest event of each must be known before plan.
+func (t *tracker) findBeginning() (names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil || len(t.unsent) > 0 {
 		return nil
 	}
 	for name, states := range t.states {
-		if t.begins(name, states) {
+		if t.isBeginning(name, states) {
 			names = append(names, name)
 		}
 	}
@@ -64,15 +64,15 @@ func (t *tracker) beginning() (names []string) {
 	return names
 }
 
-func (t *tracker) begins(name string, states []billing.State) bool {
+func (t *tracker) isBeginning(name string, states []billing.State) bool {
 	_, is := t.open[name]
 	return !is && slices.ContainsFunc(states, func(s billing.State) bool { return s.Desired != nil })
 }
 
-// plan dates the events of all recorded states, and returns them with those that an earlier try has not sent. asked are the namespaces that
-// latest was read for; completeUntil is the watermark. An end that is held back is dated once it is holdFor old. held is the number of ends
-// that plan holds back for the first time, because they are too many at once.
-func (t *tracker) plan(asked []string, latest map[string]time.Time, completeUntil time.Time, holdFor time.Duration) (
+// planEvents dates the events of all recorded states, and returns them with those that an earlier try has not sent. asked are the
+// namespaces that latest was read for; completeUntil is the watermark. An end that is held back is dated once it is holdFor old. held is
+// the number of ends that planEvents holds back for the first time, because they are too many at once.
+func (t *tracker) planEvents(asked []string, latest map[string]time.Time, completeUntil time.Time, holdFor time.Duration) (
 	events []billing.Event, held int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *tracker) plan(asked []string, latest map[string]time.Time, completeUnti
 	kept := map[string][]billing.State{}
 	t.sending = map[string][]billing.State{}
 	for name, states := range t.states {
-		if t.begins(name, states) && !wasAsked[name] { // it came just now
+		if t.isBeginning(name, states) && !wasAsked[name] { // it came just now
 			kept[name] = states
 			continue
 		}
@@ -125,14 +125,13 @@ func (t *tracker) planStates(p billing.Plan, name string, states []billing.State
 }
 
 // guardEnds returns the namespaces whose last state is an end to hold back. A tree that lost a label, or a truncated list, must not end the
-// periods of half a cluster. New doubtful ends are held back if they are, with those since the last comparison, more than one and more than
-// a fifth of the open periods. An end that was held back is written once it is holdFor old. The API server's own message of a deletion is
-// no doubtful end.
+// periods of half a cluster. An end that was held back is written once it is holdFor old.
 func (t *tracker) guardEnds(holdFor time.Duration) map[string]bool {
 	doubtful, fresh := map[string]bool{}, 0
 	now := t.now()
 	for name, states := range t.states {
 		last := states[len(states)-1]
+		// The API server's own message of a deletion leaves no doubt.
 		if _, is := t.open[name]; last.Desired != nil || last.Deleted || !is && len(states) == 1 {
 			continue
 		}
@@ -146,6 +145,7 @@ func (t *tracker) guardEnds(holdFor time.Duration) map[string]bool {
 			delete(t.held, name)
 		}
 	}
+	// One end, or a fifth of the open periods, counted since the last comparison, is no mass end.
 	if t.ends+fresh <= max(1, len(t.open)/5) {
 		t.ends += fresh
 		for name := range doubtful {
@@ -157,8 +157,8 @@ func (t *tracker) guardEnds(holdFor time.Duration) map[string]bool {
 	return doubtful
 }
 
-// settle records that the ledger has the planned events, except those that it refused because of their data.
-func (t *tracker) settle(refused []billing.Refused) {
+// recordSent records that the ledger has the planned events, except those that it refused because of their data.
+func (t *tracker) recordSent(refused []billing.Refused) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, event := range t.unsent {
@@ -177,8 +177,8 @@ func (t *tracker) settle(refused []billing.Refused) {
 	}
 }
 
-// completeness returns settled, or the time of the earliest change that the ledger lacks if that is earlier.
-func (t *tracker) completeness(settled time.Time) time.Time {
+// findCompleteness returns settled, or the time of the earliest change that the ledger lacks if that is earlier.
+func (t *tracker) findCompleteness(settled time.Time) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	earlier := func(at time.Time) {
@@ -209,17 +209,17 @@ type backlog struct {
 	refused map[string]string
 }
 
-// backlog returns nil until everything was read once.
-func (t *tracker) backlog() *backlog {
+// readBacklog returns nil until everything was read once.
+func (t *tracker) readBacklog() *backlog {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.began.IsZero() {
 		return nil
 	}
-	b := &backlog{tenants: t.cluster.tenants(), held: len(t.held), waits: map[string]time.Time{}, refused: map[string]string{}}
+	b := &backlog{tenants: t.cluster.listTenants(), held: len(t.held), waits: map[string]time.Time{}, refused: map[string]string{}}
 	for _, all := range []map[string][]billing.State{t.sending, t.states} {
 		for _, states := range all {
-			b.add(states)
+			b.addStates(states)
 		}
 	}
 	for _, r := range t.refused {
@@ -228,7 +228,7 @@ func (t *tracker) backlog() *backlog {
 	return b
 }
 
-func (b *backlog) add(states []billing.State) {
+func (b *backlog) addStates(states []billing.State) {
 	for _, state := range states {
 		b.changes++
 		if b.oldest.IsZero() || state.At.Before(b.oldest) {

@@ -31,8 +31,8 @@ type tenantFacts struct {
 	generation int64
 	// made is the LNamespace's creationTimestamp.
 	made time.Time
-	// since is when cost center and owner got their present values, as the operator has recorded it in the status. Without such a record, it
-	// is the LNamespace's creationTimestamp.
+	// since is when cost center and owner got their present values, as the operator has recorded it in the status. Without such a record,
+	// it is the LNamespace's creationTimestamp.
 	since             time.Time
 	costCenter, owner string
 	// labels are keys and values in turns, sorted by key: a map would take ten times the memory.
@@ -58,25 +58,25 @@ func factsOf(object any) any {
 func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 	f := &tenantFacts{name: l.Name, uid: l.UID, generation: l.Generation, made: l.CreationTimestamp.Time, since: l.CreationTimestamp.Time}
 	if b := l.Spec.Billing; b != nil {
-		f.costCenter, f.owner = interned(b.CostCenter), interned(b.Owner)
+		f.costCenter, f.owner = shareText(b.CostCenter), shareText(b.Owner)
 		for _, key := range slices.Sorted(maps.Keys(b.Labels)) {
-			f.labels = append(f.labels, interned(key), interned(b.Labels[key]))
+			f.labels = append(f.labels, shareText(key), shareText(b.Labels[key]))
 		}
 	}
 	if s := l.Status.Billing; s != nil && s.CostCenter == f.costCenter && s.Owner == f.owner && s.Since.After(f.since) {
 		f.since = s.Since.Time
 	}
 	if c := v1alpha1.FindCondition(l.Status.Conditions, v1alpha1.ConditionBillingExported); c != nil {
-		f.reported = &metav1.Condition{Type: interned(c.Type), Status: metav1.ConditionStatus(interned(string(c.Status))),
+		f.reported = &metav1.Condition{Type: shareText(c.Type), Status: metav1.ConditionStatus(shareText(string(c.Status))),
 			ObservedGeneration: c.ObservedGeneration,
-			LastTransitionTime: c.LastTransitionTime, Reason: interned(c.Reason), Message: interned(c.Message)}
+			LastTransitionTime: c.LastTransitionTime, Reason: shareText(c.Reason), Message: shareText(c.Message)}
 	}
 	return f
 }
 
-// interned returns a shared copy of a text that many objects have. At each garbage collection, Go forgets which texts have a shared copy.
+// shareText returns a shared copy of a text that many objects have. At each garbage collection, Go forgets which texts have a shared copy.
 // So equal texts share a copy only if no garbage collection runs between them, as is the case for most texts of one list.
-func interned(text string) string { return unique.Make(text).Value() }
+func shareText(text string) string { return unique.Make(text).Value() }
 
 // labelMap returns the labels as a map; nil if there are none.
 func (f *tenantFacts) labelMap() map[string]string {

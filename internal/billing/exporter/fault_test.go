@@ -45,11 +45,11 @@ func exporterOver(t *testing.T, file string) *broken {
 	}
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 	track := newTracker("c", forest.Rules{}, nil, now.Now)
-	track.change(&tenantFacts{name: "pay", uid: "t1", generation: 1, since: now.Now(), costCenter: "4711"}, false)
+	track.takeChange(&tenantFacts{name: "pay", uid: "t1", generation: 1, since: now.Now(), costCenter: "4711"}, false)
 	for i := range crowd {
-		track.change(root(fmt.Sprintf("pay-%d", i), fmt.Sprint("n", i), "pay", now.Now()), false)
+		track.takeChange(root(fmt.Sprintf("pay-%d", i), fmt.Sprint("n", i), "pay", now.Now()), false)
 	}
-	track.begin()
+	track.beginTracking()
 	return &broken{db: db, file: file, clock: now, keeper: &keeper{store: store, tracker: track, clock: now, timeout: time.Minute,
 		compareEvery: time.Hour, events: record.NewFakeRecorder(100), askedToEnd: func() bool { return true },
 		run: billing.Run{ID: "r", Exporter: "pod", StartedAt: now.Now()}}}
@@ -67,14 +67,14 @@ func root(name, uid, parent string, made time.Time) *namespaceFacts {
 // see lets the watches confirm that everything is known until now.
 func (x *broken) see() {
 	for _, f := range x.tracker.feeds {
-		f.confirm()
+		f.recordConfirmed()
 	}
 }
 
 // condition returns the condition that the exporter would report to the tenant now; nil if it would report none.
 func (x *broken) condition(t *testing.T) *metav1.Condition {
 	t.Helper()
-	return (&reporter{keeper: x.keeper, clock: x.clock}).readSituation().condition("t1", time.Hour)
+	return (&reporter{keeper: x.keeper, clock: x.clock}).readSituation().buildCondition("t1", time.Hour)
 }
 
 // tells returns the condition that the exporter would report to the tenant now, as "status/reason".
@@ -93,7 +93,7 @@ func (x *broken) compareTwice(t *testing.T) {
 	for range 2 {
 		x.clock.SetTime(x.clock.Now().Add(2 * time.Hour))
 		x.see()
-		x.keep(t.Context())
+		x.runDue(t.Context())
 	}
 }
 
@@ -150,11 +150,11 @@ func TestFileFaults(t *testing.T) {
 			"AccessDenied; then it is True, and the ledger complete: "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			x := exporterOver(t, filepath.Join(dir, "billing.db"))
-			if err := x.ensure(t.Context()); err != nil {
+			if err := x.ensureTable(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			c.happens(t, x)
-			x.keep(t.Context())
+			x.runDue(t.Context())
 			if got := x.tells(t); got != c.tells {
 				t.Errorf("the tenant is told %s, wanted %s", got, c.tells)
 			}
@@ -174,7 +174,7 @@ func TestCutOffFile(t *testing.T) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "billing.db")
 		x := exporterOver(t, file)
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		x.wantWhole(t)
 		x.exec(t, "PRAGMA wal_checkpoint(TRUNCATE)")
 		if err := x.db.Close(); err != nil {
@@ -188,7 +188,7 @@ func TestCutOffFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		x = exporterOver(t, file)
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		if got := x.tells(t); got != "False/SchemaMismatch" {
 			t.Errorf("the tenant is told %s", got)
 		}
@@ -199,7 +199,7 @@ func TestCutOffFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		x = exporterOver(t, file)
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		if got := x.tells(t); got != "True/Exported" {
 			t.Errorf("with another file the tenant is told %s", got)
 		}

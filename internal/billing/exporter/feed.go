@@ -54,8 +54,8 @@ func newFeed(t *tracker, kind watchedKind) *feed {
 	return &feed{tracker: t, kind: kind, synced: synced, markSynced: sync.OnceFunc(func() { close(synced) })}
 }
 
-// follow watches the feed's kind until ctx ends. If the API server cannot stream a list, it is asked for pages of the list.
-func (f *feed) follow(ctx context.Context, api client.WithWatch) {
+// followKind watches the feed's kind until ctx ends. If the API server cannot stream a list, it is asked for pages of the list.
+func (f *feed) followKind(ctx context.Context, api client.WithWatch) {
 	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := f.kind.list.DeepCopyObject().(client.ObjectList)
@@ -74,10 +74,10 @@ func (f *feed) follow(ctx context.Context, api client.WithWatch) {
 
 // UpdateResourceVersion implements cache.ResourceVersionUpdater: the reflector calls it after each event of the watch, including the
 // bookmarks that the API server sends about once a minute.
-func (f *feed) UpdateResourceVersion(string) { f.confirm() }
+func (f *feed) UpdateResourceVersion(string) { f.recordConfirmed() }
 
-// confirm records that all changes up to now are known.
-func (f *feed) confirm() {
+// recordConfirmed records that all changes up to now are known.
+func (f *feed) recordConfirmed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.confirmed, f.trouble = f.tracker.now(), nil
@@ -93,8 +93,8 @@ func (f *feed) recordTrouble(err error) error {
 	return err
 }
 
-// sight returns when the feed was confirmed last, and which request failed since; nil if none did.
-func (f *feed) sight() (confirmed time.Time, trouble error) {
+// readConfirmed returns when the feed was confirmed last, and which request failed since; nil if none did.
+func (f *feed) readConfirmed() (confirmed time.Time, trouble error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.confirmed, f.trouble
@@ -112,14 +112,14 @@ func (f *feed) Replace(all []any, _ string) error {
 		facts[i] = factsOf(object)
 	}
 	f.tracker.replaceAll(factsOf(f.kind.object), facts)
-	f.confirm()
+	f.recordConfirmed()
 	f.markSynced()
 	return nil
 }
 
 // Add implements cache.ReflectorStore.
 func (f *feed) Add(object any) error {
-	f.tracker.change(factsOf(object), false)
+	f.tracker.takeChange(factsOf(object), false)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (f *feed) Update(object any) error { return f.Add(object) }
 
 // Delete implements cache.ReflectorStore.
 func (f *feed) Delete(object any) error {
-	f.tracker.change(factsOf(object), true)
+	f.tracker.takeChange(factsOf(object), true)
 	return nil
 }
 

@@ -107,7 +107,7 @@ func TestListsOfAFeed(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s.setNames("a", "b", "c", "d", "e")
-			go track.feeds[0].follow(ctx, s)
+			go track.feeds[0].followKind(ctx, s)
 			follow("a", "b", "c", "d", "e")
 			s.setNames("b", "d", "f")
 			(<-s.watches).Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired})

@@ -85,7 +85,7 @@ func (s *story) make(name, tenant string) {
 
 func (s *story) send(facts any, gone bool) {
 	for _, x := range s.exporters {
-		x.tracker.change(facts, gone)
+		x.tracker.takeChange(facts, gone)
 	}
 }
 
@@ -180,7 +180,7 @@ func (s *story) startExporter() {
 		tracker: track, clock: own, timeout: time.Minute, compareEvery: time.Hour, events: record.NewFakeRecorder(1000),
 		askedToEnd: func() bool { return false }, run: billing.Run{ID: fmt.Sprint("r", s.runs), StartedAt: own.Now()}}
 	s.list(track)
-	track.begin()
+	track.beginTracking()
 	s.exporters = append(s.exporters, x)
 }
 
@@ -218,12 +218,12 @@ func (s *story) step() {
 		s.note("exporter %s gets a truncated list, then the whole", s.exporters[0].run.ID)
 		x := s.exporters[0]
 		x.tracker.replaceAll(&namespaceFacts{}, nil)
-		x.keep(s.t.Context())
+		x.runDue(s.t.Context())
 		s.list(x.tracker)
 	}
 	for _, x := range slices.Clone(s.exporters) {
 		x.see()
-		x.keep(s.t.Context())
+		x.runDue(s.t.Context())
 		s.check()
 	}
 }
@@ -287,7 +287,7 @@ func (s *story) end() {
 		for _, x := range s.exporters {
 			s.setClock(x)
 			x.see()
-			x.keep(s.t.Context())
+			x.runDue(s.t.Context())
 		}
 		s.check()
 	}

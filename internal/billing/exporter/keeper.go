@@ -72,9 +72,9 @@ type ledger interface {
 
 // Start implements manager.Runnable.
 func (k *keeper) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, k.keep, k.flushEvery)
+	wait.UntilWithContext(ctx, k.runDue, k.flushEvery)
 	if k.askedToEnd() {
-		k.finish(context.WithoutCancel(ctx))
+		k.writeLast(context.WithoutCancel(ctx))
 	}
 	return nil
 }
@@ -82,73 +82,74 @@ func (k *keeper) Start(ctx context.Context) error {
 // lastFlush limits the time of the last flush, when the exporter ends: its pod is killed 15 s after the exporter was asked to end.
 const lastFlush = 10 * time.Second
 
-// finish writes the changes seen so far, when the exporter ends. It saves the next exporter a comparison's coarser times.
-func (k *keeper) finish(ctx context.Context) {
+// writeLast writes the changes seen so far, when the exporter ends. It saves the next exporter a comparison's coarser times.
+func (k *keeper) writeLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastFlush)
 	defer cancel()
-	if k.rests() {
+	if k.isResting() {
 		return
 	}
-	if err := k.write(ctx); err != nil {
+	if err := k.writeEvents(ctx); err != nil {
 		ctrllog.FromContext(ctx).WithName("billing").Error(err,
 			"the exporter was asked to end and could not send its last changes to the ledger; the next exporter finds them")
 	}
 }
 
-// keep performs the steps that are due. The first error ends them until the next call.
-func (k *keeper) keep(ctx context.Context) {
+// runDue performs the steps that are due. The first error ends them until the next call.
+func (k *keeper) runDue(ctx context.Context) {
 	began := time.Now()
-	err := k.store.Explain(k.steps(ctx))
+	err := k.store.Explain(k.runSteps(ctx))
 	if ctx.Err() != nil {
 		return
 	}
 	k.recordOutcome(ctx, err, time.Since(began))
-	if b := k.tracker.backlog(); b != nil {
+	if b := k.tracker.readBacklog(); b != nil {
 		measureBacklog(b, k.clock.Now())
 	}
 }
 
-func (k *keeper) steps(ctx context.Context) error {
-	if k.rests() {
+func (k *keeper) runSteps(ctx context.Context) error {
+	if k.isResting() {
 		return k.lastError()
 	}
-	seen, blind := k.tracker.sight()
+	seen, blind := k.tracker.findConfirmed()
 	k.reportSight(seen, blind)
+	// A watermark in the future would claim changes that the exporter has not seen yet.
 	if now := k.clock.Now(); seen.After(now) {
 		seen = now
 	}
 	if !k.tracker.isReady() {
 		return nil
 	}
-	if err := k.ensure(ctx); err != nil {
+	if err := k.ensureTable(ctx); err != nil {
 		return err
 	}
 	if k.comparisonDue() {
-		if err := k.compare(ctx); err != nil {
+		if err := k.comparePeriods(ctx); err != nil {
 			return err
 		}
 	}
-	if err := k.write(ctx); err != nil {
+	if err := k.writeEvents(ctx); err != nil {
 		return err
 	}
 	k.mu.Lock()
 	k.compared = true
 	k.mu.Unlock()
-	return k.mark(ctx, k.tracker.completeness(seen.Add(-sightMargin).Truncate(time.Second)))
+	return k.moveWatermark(ctx, k.tracker.findCompleteness(seen.Add(-sightMargin).Truncate(time.Second)))
 }
 
 // sightMargin is how far the watermark stays behind the last message of the watches. A message takes time to arrive, the clock may differ
 // by tolerance, and the API server cuts its times to seconds.
 const sightMargin = tolerance + 2*time.Second
 
-// rests reports whether nothing may be sent yet after an error. A clock that was set back ends the rest.
-func (k *keeper) rests() bool {
+// isResting reports whether nothing may be sent yet after an error. A clock that was set back ends the rest.
+func (k *keeper) isResting() bool {
 	passed := k.clock.Now().Sub(k.restFrom)
 	return passed >= 0 && passed < k.rest
 }
 
-// ensure creates or verifies the table and the view: once per process, and again after an error that they may have caused.
-func (k *keeper) ensure(ctx context.Context) error {
+// ensureTable creates or verifies the table and the view: once per process, and again after an error that they may have caused.
+func (k *keeper) ensureTable(ctx context.Context) error {
 	if k.ensured {
 		return nil
 	}
@@ -164,10 +165,10 @@ func (k *keeper) comparisonDue() bool {
 	return k.comparedAt.IsZero() || now.Sub(k.comparedAt) >= k.compareEvery || now.Before(k.comparedAt)
 }
 
-// compare reads the open periods, and makes the tracker record where the cluster differs. Events of an earlier try are sent first, so that
-// the periods have them.
-func (k *keeper) compare(ctx context.Context) error {
-	if err := k.write(ctx); err != nil {
+// comparePeriods reads the open periods, and makes the tracker record where the cluster differs. Events of an earlier try are sent first,
+// so that the periods have them.
+func (k *keeper) comparePeriods(ctx context.Context) error {
+	if err := k.writeEvents(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
@@ -185,7 +186,7 @@ func (k *keeper) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := k.tracker.adopt(open)
+	found := k.tracker.takePeriods(open)
 	if k.comparedAt = seen; !first {
 		driftRows.Add(float64(found))
 	}
@@ -193,8 +194,8 @@ func (k *keeper) compare(ctx context.Context) error {
 	return nil
 }
 
-// write brings the ledger to the recorded states. Before the first comparison there is nothing to write.
-func (k *keeper) write(ctx context.Context) error {
+// writeEvents brings the ledger to the recorded states. Before the first comparison there is nothing to write.
+func (k *keeper) writeEvents(ctx context.Context) error {
 	for {
 		if wrote, err := k.writePlanned(ctx); err != nil || !wrote {
 			return err
@@ -206,19 +207,19 @@ func (k *keeper) write(ctx context.Context) error {
 func (k *keeper) writePlanned(ctx context.Context) (wrote bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	asked := k.tracker.beginning()
+	asked := k.tracker.findBeginning()
 	latest, err := k.store.Latest(ctx, asked)
 	if err != nil {
 		return false, err
 	}
-	events, held := k.tracker.plan(asked, latest, k.completeUntil, k.compareEvery/2)
+	events, held := k.tracker.planEvents(asked, latest, k.completeUntil, k.compareEvery/2)
 	if held > 0 {
 		k.events.Event(k.self, corev1.EventTypeWarning, eventHeld,
 			fmt.Sprintf("%d namespaces with open periods belong to no tenant now, too many at once. The exporter ends these periods only "+
 				"%s later. To keep them open, restore the labels or LNamespaces before that", held, k.compareEvery/2))
 	}
 	if len(events) == 0 {
-		k.tracker.settle(nil)
+		k.tracker.recordSent(nil)
 		return false, nil
 	}
 	added, refused, err := k.store.Sift(ctx, events)
@@ -226,7 +227,7 @@ func (k *keeper) writePlanned(ctx context.Context) (wrote bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	k.tracker.settle(refused)
+	k.tracker.recordSent(refused)
 	for _, r := range refused {
 		refusedRows.Inc()
 		ctrllog.FromContext(ctx).WithName("billing").Info("the ledger refused the data of a change; the next comparison tries it again",
@@ -235,9 +236,9 @@ func (k *keeper) writePlanned(ctx context.Context) (wrote bool, err error) {
 	return true, nil
 }
 
-// mark moves the watermark to settled: the ledger has all changes before that time. The watermark stays if settled is the zero time, or is
-// less than watermarkEvery after the watermark. If the clock was set back, the watermark moves back too.
-func (k *keeper) mark(ctx context.Context, settled time.Time) error {
+// moveWatermark moves the watermark to settled: the ledger has all changes before that time. The watermark stays if settled is the zero
+// time, or is less than watermarkEvery after the watermark. If the clock was set back, the watermark moves back too.
+func (k *keeper) moveWatermark(ctx context.Context, settled time.Time) error {
 	moved := settled.Sub(k.completeUntil)
 	if settled.IsZero() || k.running && moved >= 0 && moved < max(k.watermarkEvery, 1) {
 		return nil
@@ -287,7 +288,7 @@ func (k *keeper) recordOutcome(ctx context.Context, err error, took time.Duratio
 	if trouble == billing.Mismatch || trouble == billing.Denied { // the ledger may be another one afterwards
 		k.ensured, k.comparedAt = false, time.Time{}
 	}
-	if pause := trouble.Pause(); pause > 0 && !k.rests() {
+	if pause := trouble.Pause(); pause > 0 && !k.isResting() {
 		k.restFrom, k.rest = k.clock.Now(), pause
 	}
 }
@@ -298,9 +299,9 @@ func (k *keeper) lastError() error {
 	return k.err
 }
 
-// state returns what the reporter reads: the last outcome, whether a comparison has succeeded yet, and why the exporter doesn't see the
+// readState returns what the reporter reads: the last outcome, whether a comparison has succeeded yet, and why the exporter doesn't see the
 // cluster, which is nil if it does.
-func (k *keeper) state() (trouble billing.Trouble, compared bool, lastError, blind error) {
+func (k *keeper) readState() (trouble billing.Trouble, compared bool, lastError, blind error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.trouble, k.compared, k.err, k.blind

@@ -79,7 +79,7 @@ func Run(ctx context.Context, version string, args []string, out io.Writer) erro
 	if err := HandOver(&c.Billing); err != nil {
 		return err
 	}
-	return o.run(ctx, c, version)
+	return o.runExporter(ctx, c, version)
 }
 
 // LoadConfig returns the operator's configuration from the file, or the defaults for an empty path.
@@ -87,8 +87,8 @@ func LoadConfig(path string) (*config.OperatorConfiguration, error) {
 	return configfile.Load(path)
 }
 
-// run connects to the API server, opens the ledger, and runs the exporter.
-func (o options) run(ctx context.Context, c *config.OperatorConfiguration, version string) error {
+// runExporter connects to the API server, opens the ledger, and runs the exporter.
+func (o options) runExporter(ctx context.Context, c *config.OperatorConfiguration, version string) error {
 	cfg, err := clientconfig.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
@@ -99,7 +99,7 @@ func (o options) run(ctx context.Context, c *config.OperatorConfiguration, versi
 	}
 	cfg.UserAgent = "warren-billing-exporter/" + version
 	clock := &serverClock{}
-	cfg.Wrap(clock.listen)
+	cfg.Wrap(clock.wrapTransport)
 	mgr, lock, err := o.newManager(cfg)
 	if err != nil {
 		return err

@@ -36,9 +36,9 @@ func TestOutageOfAnHour(t *testing.T) {
 				start := func(facts ...any) *broken {
 					track := newTracker("c", forest.Rules{}, nil, now.Now)
 					for _, f := range facts {
-						track.change(f, false)
+						track.takeChange(f, false)
 					}
-					track.begin()
+					track.beginTracking()
 					return &broken{clock: now, keeper: &keeper{store: way, tracker: track, clock: now, timeout: time.Minute, compareEvery: 9 * time.Hour,
 						events: record.NewFakeRecorder(100), run: billing.Run{ID: now.Now().String(), StartedAt: now.Now()}}}
 				}
@@ -49,14 +49,14 @@ func TestOutageOfAnHour(t *testing.T) {
 					facts = append(facts, root(fmt.Sprintf("pay-%d", i), fmt.Sprint("n", i), "pay", began))
 				}
 				x := start(facts...)
-				x.keep(t.Context())
+				x.runDue(t.Context())
 				fault = errors.New("503 Service Unavailable")
 				for i := 1; i <= changes; i++ {
 					now.SetTime(began.Add(time.Duration(i) * 6 * time.Minute))
 					pay = &tenantFacts{name: "pay", uid: "t1", generation: int64(i), since: now.Now(), costCenter: fmt.Sprint(i)}
-					x.tracker.change(pay, false)
+					x.tracker.takeChange(pay, false)
 					x.see()
-					x.keep(t.Context())
+					x.runDue(t.Context())
 					if until, err := store.CompleteUntil(t.Context()); err != nil || until.After(began) {
 						t.Fatalf("complete until %s, %v", until, err)
 					}
@@ -69,7 +69,7 @@ func TestOutageOfAnHour(t *testing.T) {
 				fault = nil
 				now.SetTime(now.Now().Add(time.Hour))
 				x.see()
-				x.keep(t.Context())
+				x.runDue(t.Context())
 				all, err := ledgertest.Periods(t.Context(), db, "ledger", "")
 				if err != nil || len(all) != want*namespaces || ledgertest.Overlap(all) != "" {
 					t.Fatalf("%d periods, wanted %d; %s %v", len(all), want*namespaces, ledgertest.Overlap(all), err)
@@ -89,21 +89,21 @@ func TestClockSetBack(t *testing.T) {
 	x := exporterOver(t, t.TempDir()+"/ledger.db")
 	t.Run("BILL-52 an exporter that waits after an error tries again at once if its clock is set back by an hour", func(t *testing.T) {
 		x.recordOutcome(t.Context(), &billing.SchemaError{}, 0)
-		if !x.rests() {
+		if !x.isResting() {
 			t.Error("it doesn't pause")
 		}
 		x.clock.SetTime(x.clock.Now().Add(-time.Hour))
-		if x.rests() {
+		if x.isResting() {
 			t.Error("it pauses an hour longer")
 		}
 	})
 	t.Run("BILL-52 the watermark is set back with the exporter's clock", func(t *testing.T) {
 		x.see()
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		before := x.watermark(t)
 		x.clock.SetTime(x.clock.Now().Add(-time.Hour))
 		x.see()
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		if after := x.watermark(t); !after.Equal(before.Add(-time.Hour)) {
 			t.Errorf("complete until %s, then until %s", before, after)
 		}

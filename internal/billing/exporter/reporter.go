@@ -40,7 +40,7 @@ type reporter struct {
 // Start implements manager.Runnable.
 func (r *reporter) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := r.report(ctx); err != nil && ctx.Err() == nil {
+		if err := r.reportTenants(ctx); err != nil && ctx.Err() == nil {
 			ctrllog.FromContext(ctx).WithName("billing").Error(err, "reporting what is exported")
 		}
 	}, r.pace)
@@ -60,22 +60,22 @@ type situation struct {
 
 // readSituation reads the backlog before the keeper's outcome: a change that the backlog has may be in the ledger by then, not the reverse.
 func (r *reporter) readSituation() situation {
-	s := situation{backlog: r.keeper.tracker.backlog(), now: r.clock.Now()}
-	s.trouble, s.compared, s.err, s.blind = r.keeper.state()
+	s := situation{backlog: r.keeper.tracker.readBacklog(), now: r.clock.Now()}
+	s.trouble, s.compared, s.err, s.blind = r.keeper.readState()
 	return s
 }
 
-func (r *reporter) report(ctx context.Context) (err error) {
+func (r *reporter) reportTenants(ctx context.Context) (err error) {
 	s := r.readSituation()
 	if s.backlog == nil {
 		return nil
 	}
 	for _, tenant := range s.tenants {
-		want := s.condition(tenant.uid, r.patience)
+		want := s.buildCondition(tenant.uid, r.patience)
 		if want == nil || !needsWrite(tenant.reported, want, tenant.generation) {
 			continue
 		}
-		if failed := r.write(ctx, tenant, want); failed != nil {
+		if failed := r.writeCondition(ctx, tenant, want); failed != nil {
 			err = errors.Join(err, failed)
 			if ctx.Err() != nil || !refusedAlone(failed) {
 				return err
@@ -101,28 +101,28 @@ func needsWrite(was, want *metav1.Condition, generation int64) bool {
 // countsAndNames are numbers, and words so long that a program must have chosen them.
 var countsAndNames = regexp.MustCompile(`[A-Za-z0-9_-]{20,}|[0-9]+`)
 
-// condition returns the condition of a tenant, by its UID; nil while there is nothing to report yet.
-func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.Condition {
+// buildCondition returns the condition of a tenant, by its UID; nil while there is nothing to report yet.
+func (s situation) buildCondition(tenant types.UID, patience time.Duration) *metav1.Condition {
 	since, waits := s.waits[string(tenant)]
 	refused, isRefused := s.refused[string(tenant)]
 	switch {
 	case isRefused:
-		return exported(false, v1alpha1.ReasonInvalidData, "the ledger refused the data of a change of this tenant: "+text.Cut(refused, 512)+
+		return newExported(false, v1alpha1.ReasonInvalidData, "the ledger refused the data of a change of this tenant: "+text.Cut(refused, 512)+
 			"; change spec.billing, or make the ledger accept the data: the exporter tries again with each comparison")
 	case s.err != nil && (waits || !s.compared):
-		return exported(false, conditionReason(s.trouble), advice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
+		return newExported(false, conditionReason(s.trouble), describeAdvice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
 	case s.blind != nil:
-		return exported(false, v1alpha1.ReasonPending, "the exporter can't watch the cluster; a cluster admin must repair this: "+
+		return newExported(false, v1alpha1.ReasonPending, "the exporter can't watch the cluster; a cluster admin must repair this: "+
 			text.Cut(s.blind.Error(), 512))
 	case waits && s.now.Sub(since) > patience:
-		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait to be written to the ledger")
+		return newExported(false, v1alpha1.ReasonPending, "changes of this tenant wait to be written to the ledger")
 	case waits || !s.compared:
 		return nil
 	}
-	return exported(true, v1alpha1.ReasonExported, "the ledger has all known changes of this tenant")
+	return newExported(true, v1alpha1.ReasonExported, "the ledger has all known changes of this tenant")
 }
 
-func exported(yes bool, reason v1alpha1.Reason, message string) *metav1.Condition {
+func newExported(yes bool, reason v1alpha1.Reason, message string) *metav1.Condition {
 	status := metav1.ConditionFalse
 	if yes {
 		status = metav1.ConditionTrue
@@ -137,7 +137,7 @@ func conditionReason(t billing.Trouble) v1alpha1.Reason {
 	return v1alpha1.Reason(t)
 }
 
-func advice(t billing.Trouble) string {
+func describeAdvice(t billing.Trouble) string {
 	switch t {
 	case billing.Denied:
 		return "the exporter has no access to the ledger; a cluster admin must repair this, and changes wait until then"
@@ -149,9 +149,9 @@ func advice(t billing.Trouble) string {
 	return "the ledger can't be used at the moment; changes wait, and the exporter sends them again by itself"
 }
 
-// write applies the one condition, by server-side apply: nothing else in the status is the exporter's. The UID keeps the write from a newer
-// LNamespace of that name: the API server answers 409 then.
-func (r *reporter) write(ctx context.Context, tenant *tenantFacts, want *metav1.Condition) error {
+// writeCondition applies the one condition, by server-side apply: nothing else in the status is the exporter's. The UID keeps the write
+// from a newer LNamespace of that name: the API server answers 409 then.
+func (r *reporter) writeCondition(ctx context.Context, tenant *tenantFacts, want *metav1.Condition) error {
 	want.ObservedGeneration = tenant.generation
 	want.LastTransitionTime = metav1.NewTime(r.clock.Now().Truncate(time.Second))
 	if was := tenant.reported; was != nil && was.Status == want.Status {

@@ -19,8 +19,8 @@ func TestNeedsWrite(t *testing.T) {
 		c.ObservedGeneration = generation
 		return c
 	}
-	yes := func() *metav1.Condition { return exported(true, v1alpha1.ReasonExported, "all") }
-	no := func() *metav1.Condition { return exported(false, v1alpha1.ReasonWarehouseUnavailable, "away") }
+	yes := func() *metav1.Condition { return newExported(true, v1alpha1.ReasonExported, "all") }
+	no := func() *metav1.Condition { return newExported(false, v1alpha1.ReasonWarehouseUnavailable, "away") }
 	for name, c := range map[string]struct {
 		was, want  *metav1.Condition
 		generation int64
@@ -58,7 +58,7 @@ func TestConditionOfPendingChanges(t *testing.T) {
 			s := situation{backlog: b, compared: true, err: c.err, trouble: billing.Unavailable, now: now}
 			for tenant, want := range c.want {
 				got := ""
-				if condition := s.condition(tenant, time.Minute); condition != nil {
+				if condition := s.buildCondition(tenant, time.Minute); condition != nil {
 					got = condition.Reason
 				}
 				if got != want {
@@ -74,15 +74,15 @@ func TestRefusedDataIsReported(t *testing.T) {
 		"once the ledger accepts the change, it has its original time", func(t *testing.T) {
 		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
 		x.see()
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		x.exec(t, "CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.namespace = 'pay-7' BEGIN SELECT RAISE(ABORT, 'not this one'); END")
 		changed := x.clock.Now().Add(time.Minute)
 		x.clock.SetTime(changed)
-		x.tracker.change(&tenantFacts{name: "pay", uid: "t1", generation: 2, since: changed, costCenter: "4712"}, false)
+		x.tracker.takeChange(&tenantFacts{name: "pay", uid: "t1", generation: 2, since: changed, costCenter: "4712"}, false)
 		for range 3 {
 			x.clock.SetTime(x.clock.Now().Add(10 * time.Hour))
 			x.see()
-			x.keep(t.Context())
+			x.runDue(t.Context())
 			if c := x.condition(t); c == nil || c.Reason != string(v1alpha1.ReasonInvalidData) || !strings.Contains(c.Message, "not this one") {
 				t.Errorf("the tenant is told %+v", c)
 			}

@@ -97,14 +97,14 @@ func TestBlind(t *testing.T) {
 	t.Run("BILL-78 the exporter may not watch: the watermark stops until it may; an Event and Pending report the error", func(t *testing.T) {
 		x, d := seeing(t)
 		watermark := func() time.Time {
-			x.keep(t.Context())
+			x.runDue(t.Context())
 			at, err := x.store.CompleteUntil(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			return at
 		}
-		x.keep(t.Context()) // compares
+		x.runDue(t.Context()) // compares
 		began := x.clock.Now().Add(-sightMargin)
 		until(t, "no watermark", func() bool { return watermark().Equal(began) })
 
@@ -112,18 +112,18 @@ func TestBlind(t *testing.T) {
 		for range 2 {
 			(<-d.watches).Stop()
 		}
-		until(t, "the refusal isn't noted", func() bool { _, trouble := x.tracker.sight(); return trouble != nil })
+		until(t, "the refusal isn't noted", func() bool { _, trouble := x.tracker.findConfirmed(); return trouble != nil })
 		x.clock.SetTime(x.clock.Now().Add(30 * 24 * time.Hour))
 		blind := func() error {
-			x.keep(t.Context())
-			_, _, _, err := x.state()
+			x.runDue(t.Context())
+			_, _, _, err := x.readState()
 			return err
 		}
 		until(t, "nobody notices", func() bool { return blind() != nil })
 		if at := watermark(); !at.Equal(began) {
 			t.Errorf("complete until %s, though nothing was seen since %s", at, began)
 		}
-		c := situation{backlog: &backlog{}, compared: true, blind: blind()}.condition("t1", 0)
+		c := situation{backlog: &backlog{}, compared: true, blind: blind()}.buildCondition("t1", 0)
 		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonPending) || !strings.Contains(c.Message,
 			"the role is gone") {
 			t.Errorf("tenants are told %+v", c)
@@ -145,8 +145,8 @@ func TestSilence(t *testing.T) {
 	t.Run("BILL-84 an open watch is silent for an hour: the error has the time of the last message; a bookmark ends it", func(t *testing.T) {
 		x, d := seeing(t)
 		blind := func() error {
-			x.keep(t.Context())
-			_, _, _, err := x.state()
+			x.runDue(t.Context())
+			_, _, _, err := x.readState()
 			return err
 		}
 		if err := blind(); err != nil {
@@ -171,13 +171,13 @@ func TestHeldEnds(t *testing.T) {
 		watermark := func(after time.Duration) time.Time {
 			x.clock.SetTime(x.clock.Now().Add(after))
 			x.see()
-			x.keep(t.Context())
+			x.runDue(t.Context())
 			return x.watermark(t)
 		}
 		watermark(time.Minute)
 		held := x.clock.Now().Add(time.Hour)
 		x.clock.SetTime(held)
-		x.tracker.change(&tenantFacts{name: "pay", uid: "t1"}, true)
+		x.tracker.takeChange(&tenantFacts{name: "pay", uid: "t1"}, true)
 		for range 2 {
 			if at := watermark(10 * time.Minute); at.After(held) {
 				t.Errorf("complete until %s, though ENDs of %s are held back", at, held)
@@ -199,8 +199,8 @@ func TestHeldEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "ledger.db")
 			x := exporterOver(t, file)
-			x.keep(t.Context())
-			all := x.tracker.cluster.facts(&namespaceFacts{})
+			x.runDue(t.Context())
+			all := x.tracker.cluster.listFacts(&namespaceFacts{})
 			x.clock.SetTime(x.clock.Now().Add(time.Minute))
 			if restarts {
 				at := x.clock.Now()
@@ -209,10 +209,10 @@ func TestHeldEnds(t *testing.T) {
 				x.tracker.began = time.Time{}
 			}
 			x.tracker.replaceAll(&namespaceFacts{}, all[:1])
-			x.tracker.begin()
+			x.tracker.beginTracking()
 			for range 3 {
 				x.see()
-				x.keep(t.Context())
+				x.runDue(t.Context())
 				x.clock.SetTime(x.clock.Now().Add(5 * time.Minute))
 			}
 			x.tracker.replaceAll(&namespaceFacts{}, all)
@@ -227,20 +227,20 @@ func TestEndsThatWait(t *testing.T) {
 	t.Run("BILL-87 namespaces leave one by one: the watermark waits for the first END, and each END has its own time", func(t *testing.T) {
 		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
 		began := x.clock.Now()
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		const leave, pause = crowd/5 + 3, 10 * time.Second
 		left := map[string]time.Time{}
 		for i := 1; i <= leave; i++ {
 			n := &forest.Namespace{Name: fmt.Sprintf("pay-%d", i), UID: fmt.Sprint("n", i)}
 			left[n.Name] = began.Add(time.Duration(i) * pause)
 			x.clock.SetTime(left[n.Name])
-			x.tracker.change(&namespaceFacts{Namespace: n, made: began}, false)
-			x.keep(t.Context())
+			x.tracker.takeChange(&namespaceFacts{Namespace: n, made: began}, false)
+			x.runDue(t.Context())
 		}
 		x.clock.SetTime(began.Add(leave*pause + 10*time.Minute))
-		x.tracker.change(x.tracker.cluster.namespaces[fmt.Sprint("pay-", leave)], true)
+		x.tracker.takeChange(x.tracker.cluster.namespaces[fmt.Sprint("pay-", leave)], true)
 		x.see()
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		var first time.Time // of the changes whose ENDs wait
 		for _, p := range x.history(t) {
 			if at, ok := left[p.Namespace]; ok && p.ValidTo.IsZero() && (first.IsZero() || at.Before(first)) {
@@ -280,11 +280,11 @@ func TestEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
-			x.keep(t.Context())
+			x.runDue(t.Context())
 			x.flushEvery, x.askedToEnd = time.Hour, func() bool { return c.asked }
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // the loop ends before its first step
-			x.tracker.change(&namespaceFacts{Namespace: &forest.Namespace{Name: "late", UID: "late",
+			x.tracker.takeChange(&namespaceFacts{Namespace: &forest.Namespace{Name: "late", UID: "late",
 				Labels: map[string]string{v1alpha1.LabelParent: "pay"}}, made: x.clock.Now()}, false)
 			if err := x.Start(ctx); err != nil {
 				t.Fatal(err)
@@ -300,10 +300,10 @@ func TestEnd(t *testing.T) {
 func TestOldNamespaceBelowNewOnes(t *testing.T) {
 	t.Run("BILL-80 a namespace older than its parent is billed from the parent's creation, a newer one from its own", func(t *testing.T) {
 		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		began := x.clock.Now()
 		below := func(name, parent string, made time.Time) {
-			x.tracker.change(&namespaceFacts{Namespace: &forest.Namespace{Name: name, UID: name,
+			x.tracker.takeChange(&namespaceFacts{Namespace: &forest.Namespace{Name: name, UID: name,
 				Labels: map[string]string{v1alpha1.LabelParent: parent}}, made: made}, false)
 		}
 		below("old", "mid", began)
@@ -311,7 +311,7 @@ func TestOldNamespaceBelowNewOnes(t *testing.T) {
 		now := x.clock.Now()
 		below("young", "mid", now.Add(time.Second))
 		below("mid", "pay", now)
-		x.keep(t.Context())
+		x.runDue(t.Context())
 		from := map[string]time.Time{}
 		for _, p := range x.history(t) {
 			from[p.Namespace] = p.ValidFrom
@@ -330,20 +330,20 @@ func TestValueBeforeTheFirstComparison(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "ledger.db")
 		x := exporterOver(t, file)
 		began := x.clock.Now()
-		x.keep(t.Context())
+		x.runDue(t.Context())
 
 		x = exporterOver(t, file)
 		costs := func(center string, generation int64, since time.Time) {
-			x.tracker.change(&tenantFacts{name: "pay", uid: "t1", generation: generation, since: since, costCenter: center}, false)
+			x.tracker.takeChange(&tenantFacts{name: "pay", uid: "t1", generation: generation, since: since, costCenter: center}, false)
 		}
 		x.tracker.began = time.Time{}
 		costs("4712", 2, began.Add(30*time.Minute)) // as the operator has recorded it
 		x.clock.SetTime(began.Add(time.Hour))
-		x.tracker.begin()
+		x.tracker.beginTracking()
 		x.clock.SetTime(began.Add(2 * time.Hour))
 		costs("4713", 3, began.Add(2*time.Hour))
 		x.clock.SetTime(began.Add(3 * time.Hour))
-		x.tracker.change(&namespaceFacts{Namespace: &forest.Namespace{Name: "pay-1", UID: "n1"}}, true)
+		x.tracker.takeChange(&namespaceFacts{Namespace: &forest.Namespace{Name: "pay-1", UID: "n1"}}, true)
 		x.compareTwice(t)
 		got := map[string][]string{}
 		for _, p := range x.history(t) {
@@ -386,8 +386,8 @@ func TestCauseOfWaiting(t *testing.T) {
 func TestChurn(t *testing.T) {
 	t.Run("BILL-82 an error that differs only in counts, ports or job IDs rewrites no status; another cause does", func(t *testing.T) {
 		say := func(was, now string) bool {
-			told := exported(false, v1alpha1.ReasonWarehouseUnavailable, was)
-			return needsWrite(told, exported(false, v1alpha1.ReasonWarehouseUnavailable, now), 0)
+			told := newExported(false, v1alpha1.ReasonWarehouseUnavailable, was)
+			return needsWrite(told, newExported(false, v1alpha1.ReasonWarehouseUnavailable, now), 0)
 		}
 		const at = "appending %d events to ledger: job warren-0d21e2c4-0000-4000-8000-000000000001: dial tcp 10.0.0.1:%d: %s"
 		if say(fmt.Sprintf(at, 101, 40001, "refused"), fmt.Sprintf(strings.Replace(at, "0001:", "0002:", 1), 102, 40002, "refused")) {

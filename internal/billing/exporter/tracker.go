@@ -64,18 +64,18 @@ func (t *tracker) Start(ctx context.Context) error {
 	var following sync.WaitGroup
 	defer following.Wait()
 	for _, f := range t.feeds { // LNamespaces are followed once all Namespaces are known
-		following.Go(func() { f.follow(ctx, t.api) })
+		following.Go(func() { f.followKind(ctx, t.api) })
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-f.synced:
 		}
 	}
-	t.begin()
+	t.beginTracking()
 	return nil
 }
 
-func (t *tracker) begin() {
+func (t *tracker) beginTracking() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.began = t.now()
@@ -94,8 +94,8 @@ type objectChange struct {
 	gone  bool
 }
 
-// change takes a change that a watch brought into the cluster's state, and records the new state of each namespace that it concerns.
-func (t *tracker) change(facts any, gone bool) {
+// takeChange takes a change that a watch brought into the cluster's state, and records the new state of each namespace that it concerns.
+func (t *tracker) takeChange(facts any, gone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applyChanges([]objectChange{{facts, gone}}, gone, false)
@@ -112,7 +112,7 @@ func (t *tracker) replaceAll(sample any, all []any) {
 		exist[uidOf(facts)] = true
 		changes = append(changes, objectChange{facts, false})
 	}
-	for _, facts := range t.cluster.facts(sample) {
+	for _, facts := range t.cluster.listFacts(sample) {
 		if !exist[uidOf(facts)] {
 			changes = append(changes, objectChange{facts, true})
 		}
@@ -126,15 +126,15 @@ func (t *tracker) applyChanges(changes []objectChange, deleted, listed bool) {
 	before, wasPlaced := map[string]*billing.Desired{}, map[string]bool{}
 	if !t.began.IsZero() { // until then nothing is recorded: the first comparison finds what the ledger lacks
 		for _, c := range changes {
-			for _, name := range t.cluster.tree(nameOf(c.facts)) {
-				before[name], wasPlaced[name] = t.cluster.desired(name)
+			for _, name := range t.cluster.findTree(nameOf(c.facts)) {
+				before[name], wasPlaced[name] = t.cluster.findDesired(name)
 			}
 		}
 	}
 	made := map[string]time.Time{} // when the newest object was made to which a namespace owes its place
 	for _, c := range changes {
-		if at := t.cluster.apply(c.facts, c.gone); !at.IsZero() && !t.began.IsZero() {
-			for _, name := range t.cluster.tree(nameOf(c.facts)) {
+		if at := t.cluster.applyChange(c.facts, c.gone); !at.IsZero() && !t.began.IsZero() {
+			for _, name := range t.cluster.findTree(nameOf(c.facts)) {
 				if at.After(made[name]) {
 					made[name] = at
 				}
@@ -143,7 +143,7 @@ func (t *tracker) applyChanges(changes []objectChange, deleted, listed bool) {
 	}
 	seen := t.now()
 	for name := range before {
-		after, placed := t.cluster.desired(name)
+		after, placed := t.cluster.findDesired(name)
 		if !placed || wasPlaced[name] && sameDesired(before[name], after) {
 			continue
 		}
@@ -152,13 +152,13 @@ func (t *tracker) applyChanges(changes []objectChange, deleted, listed bool) {
 		if at, isMade := made[name]; before[name] == nil && after != nil && isMade && !after.Made.Before(at) {
 			state.At = after.Since
 		}
-		t.record(name, before[name], state)
+		t.recordState(name, before[name], state)
 	}
 }
 
-// record adds a state to those that the ledger lacks. Before the first comparison, it also adds the state before it: the ledger may have an
-// older one.
-func (t *tracker) record(name string, before *billing.Desired, state billing.State) {
+// recordState adds a state to those that the ledger lacks. Before the first comparison, it also adds the state before it: the ledger may
+// have an older one.
+func (t *tracker) recordState(name string, before *billing.Desired, state billing.State) {
 	if before != nil {
 		state.Left = before.TenantUID
 	} else if open, is := t.open[name]; is {
@@ -179,7 +179,7 @@ func (t *tracker) record(name string, before *billing.Desired, state billing.Sta
 	}
 	delete(t.held, name)
 	t.states[name] = append(states, state)
-	t.limit()
+	t.limitStates()
 }
 
 // differs reports whether the namespace had other values after these states; with no states, in the ledger. Before the first comparison
@@ -195,7 +195,7 @@ func (t *tracker) differs(name string, states []billing.State, d billing.Desired
 // mostStates limits the memory for states during an outage of the warehouse. Beyond it, each namespace keeps its last state only.
 const mostStates = 100_000
 
-func (t *tracker) limit() {
+func (t *tracker) limitStates() {
 	if t.recorded++; t.recorded <= max(mostStates, 2*len(t.states)) {
 		return
 	}
@@ -205,11 +205,11 @@ func (t *tracker) limit() {
 	t.recorded = len(t.states)
 }
 
-// sight returns the time until which all changes have been seen: the earliest of the times at which the watches were last confirmed.
-// trouble is the error of a watch that fails; nil if none does.
-func (t *tracker) sight() (until time.Time, trouble error) {
+// findConfirmed returns the time until which all changes have been seen: the earliest of the times at which the watches were last
+// confirmed. trouble is the error of a watch that fails; nil if none does.
+func (t *tracker) findConfirmed() (until time.Time, trouble error) {
 	for i, f := range t.feeds {
-		confirmed, failed := f.sight()
+		confirmed, failed := f.readConfirmed()
 		if i == 0 || confirmed.Before(until) {
 			until = confirmed
 		}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// Billing is the program with the billing exporter and its commands, and the drivers of SQLite and PostgreSQL. The operator needs none of
-	// these, and the exporter needs no controller. In one program, each would hold the other's code in memory.
+	// Billing is the program with the billing exporter and its commands, and the drivers of SQLite and PostgreSQL. The operator needs none
+	// of these, and the exporter needs no controller. In one program, each would hold the other's code in memory.
 	Billing = "manager-billing"
 	// BigQuery is the same program with the driver of BigQuery, too. Google's client costs 20 MB of memory, which few installations need.
 	BigQuery = "manager-bigquery"
