@@ -26,15 +26,15 @@ func (f finding) isWrong() bool { return isWrongStatus(f.kind, f.status) }
 // cluster: Copies.MayNotObserve decides whether it concerns this namespace.
 func (f finding) ofNamespace() bool { return f.isWrong() && f.reason != v1alpha1.ReasonNotObserved }
 
-func (f finding) bad() bool {
+func (f finding) isBad() bool {
 	return f.isWrong() && f.reason != v1alpha1.ReasonDescendantConflict
 }
 
-func good(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) finding {
+func goodFinding(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) finding {
 	return finding{kind, metav1.ConditionTrue, reason, message}
 }
 
-func bad(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) finding {
+func badFinding(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) finding {
 	return finding{kind, metav1.ConditionFalse, reason, message}
 }
 
@@ -59,10 +59,10 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	asked, overruled := forest.OverruledParent(s, name)
 	switch {
 	case len(request.Obstacles) > 0:
-		return bad(kind, request.Obstacles[0].Reason, joinSentences(request.Obstacles))
+		return badFinding(kind, request.Obstacles[0].Reason, joinSentences(request.Obstacles))
 	case request.Asked && rejected != "":
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, missingParent(s, request.Parent) + "the API server refuses to " +
-			"place the namespace: " + rejected + exclusion(s, name, request.Parent)}
+			"place the namespace: " + rejected + describeExclusion(s, name, request.Parent)}
 	case request.Asked && request.Parent == "":
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
 			"the namespace is about to become a root, because spec.parent names no parent"}
@@ -70,18 +70,18 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
 			"the namespace is about to be placed below the parent that spec.parent names"}
 	case forest.IsReleased(s, name) && h != nil && h.Parent != nil && *h.Parent != "":
-		return bad(kind, v1alpha1.ReasonNamespaceReleased,
+		return badFinding(kind, v1alpha1.ReasonNamespaceReleased,
 			fmt.Sprintf("namespace %s has left the tree that spec.parent %q asked for: the lists of the tenant no longer name any subject that "+
 				"administered the namespace when it was placed. To place it again, delete and recreate this object as a user who may place "+
 				"the namespace", name, *h.Parent))
 	case overruled:
 		n := s.Namespace(name)
-		return bad(kind, v1alpha1.ReasonLabelChanged,
+		return badFinding(kind, v1alpha1.ReasonLabelChanged,
 			fmt.Sprintf("%s was moved from %q to %q by its label; %sdelete this object", name, asked, n.Parent(), toKeepPlace(n)))
 	case h == nil || h.Parent == nil:
-		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent is not set; the namespace stays where it is")
+		return goodFinding(kind, v1alpha1.ReasonNotRequested, "spec.parent is not set; the namespace stays where it is")
 	}
-	return good(kind, v1alpha1.ReasonApplied, "the namespace has the parent that spec.parent names, or none if spec.parent is \"\"")
+	return goodFinding(kind, v1alpha1.ReasonApplied, "the namespace has the parent that spec.parent names, or none if spec.parent is \"\"")
 }
 
 // toKeepPlace returns the clause about the change of spec.parent that leaves n where it is; "" if each change would move it.
@@ -104,9 +104,9 @@ func missingParent(s *forest.Snapshot, parent string) string {
 	return "parent namespace " + parent + " does not exist: correct spec.parent, or create the parent; "
 }
 
-// exclusion returns the clause about another namespace whose request can't be carried out together with the request for parent; "" if
-// there is none.
-func exclusion(s *forest.Snapshot, name, parent string) string {
+// describeExclusion returns the clause about another namespace whose request can't be carried out together with the request for parent; ""
+// if there is none.
+func describeExclusion(s *forest.Snapshot, name, parent string) string {
 	other := forest.ExcludedBy(s, name, parent)
 	if other == "" {
 		return ""
@@ -122,37 +122,37 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonHalted,
 			"nothing is written to the namespace while it is halted: see condition Halted"}
 	case rejected != "":
-		return bad(kind, v1alpha1.ReasonMetadataRejected, rejected)
+		return badFinding(kind, v1alpha1.ReasonMetadataRejected, rejected)
 	case forest.LacksSub(s, name):
-		return bad(kind, v1alpha1.ReasonSubNamespaceMissing, "the namespace is "+forest.MissingSub(s.Namespace(name).Parent(), name))
+		return badFinding(kind, v1alpha1.ReasonSubNamespaceMissing, "the namespace is "+forest.MissingSub(s.Namespace(name).Parent(), name))
 	case forest.TemplateProblem(s, name) != "":
-		return bad(kind, v1alpha1.ReasonTemplateMissing, forest.TemplateProblem(s, name)+"; what was inherited from the template stays")
+		return badFinding(kind, v1alpha1.ReasonTemplateMissing, forest.TemplateProblem(s, name)+"; what was inherited from the template stays")
 	case len(refused) > 0:
-		return bad(kind, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
+		return badFinding(kind, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	}
-	return good(kind, v1alpha1.ReasonSynced, "the namespace carries the labels and annotations that its ancestors and its template give it")
+	return goodFinding(kind, v1alpha1.ReasonSynced, "the namespace carries the labels and annotations that its ancestors and its template give it")
 }
 
 func childrenReady(s *forest.Snapshot, name, refused string) finding {
 	const kind = v1alpha1.ConditionChildrenReady
 	h := s.Hierarchy(name)
 	if h == nil || len(h.Required) == 0 {
-		return good(kind, v1alpha1.ReasonNoneRequired, "spec.requiredChildren is empty")
+		return goodFinding(kind, v1alpha1.ReasonNoneRequired, "spec.requiredChildren is empty")
 	}
 	if !s.Place(name).InTree() {
-		return bad(kind, v1alpha1.ReasonNotInForest, name+" is in no tree, or is halted, so its required children can't be created")
+		return badFinding(kind, v1alpha1.ReasonNotInForest, name+" is in no tree, or is halted, so its required children can't be created")
 	}
 	obstacles := forest.UnmetChildren(s, name)
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonChildConflict, v1alpha1.ReasonLimitExceeded, v1alpha1.ReasonChildPending} {
 		these := slices.DeleteFunc(slices.Clone(obstacles), func(o forest.Obstacle) bool { return o.Reason != reason })
 		switch {
 		case len(these) > 0 && reason == v1alpha1.ReasonChildPending && refused != "":
-			return bad(kind, reason, refused)
+			return badFinding(kind, reason, refused)
 		case len(these) > 0:
-			return bad(kind, reason, joinSentences(these))
+			return badFinding(kind, reason, joinSentences(these))
 		}
 	}
-	return good(kind, v1alpha1.ReasonAllPresent, "every required child exists")
+	return goodFinding(kind, v1alpha1.ReasonAllPresent, "every required child exists")
 }
 
 // joinSentences joins the sentences of obstacles, five at most.
@@ -168,12 +168,12 @@ func joinSentences(obstacles []forest.Obstacle) string {
 // none.
 func readyCondition(s *forest.Snapshot, name string, all []finding) finding {
 	for _, f := range all {
-		if f.bad() || f.status == metav1.ConditionUnknown {
-			return bad(v1alpha1.ConditionReady, f.reason, f.message)
+		if f.isBad() || f.status == metav1.ConditionUnknown {
+			return badFinding(v1alpha1.ConditionReady, f.reason, f.message)
 		}
 	}
 	if s.Place(name).Kind == forest.None {
-		return good(v1alpha1.ConditionReady, v1alpha1.ReasonNotInForest, name+" is in no tree")
+		return goodFinding(v1alpha1.ConditionReady, v1alpha1.ReasonNotInForest, name+" is in no tree")
 	}
-	return good(v1alpha1.ConditionReady, v1alpha1.ReasonSettled, name+" has everything that its ancestors and this object ask for")
+	return goodFinding(v1alpha1.ConditionReady, v1alpha1.ReasonSettled, name+" has everything that its ancestors and this object ask for")
 }

@@ -172,7 +172,7 @@ func TestFindings(t *testing.T) {
 			got := []string{string(r.status) + " " + string(r.reason) + ": " + r.message}
 			for _, f := range all {
 				switch {
-				case f.bad():
+				case f.isBad():
 					got = append(got, string(f.kind))
 				case f.status == "Unknown":
 					got = append(got, string(f.kind)+" Unknown")
@@ -247,11 +247,11 @@ func TestPropagated(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			f := propagated(s, tc.name, tc.copies)
+			f := findPropagated(s, tc.name, tc.copies)
 			if diff := cmp.Diff(tc.want, string(f.status)+" "+string(f.reason)+": "+f.message); diff != "" {
 				t.Errorf("\n%s\npropagated(%s): -want, +got:\n%s", tc.reason, tc.name, diff)
 			}
-			if f.reason == v1alpha1.ReasonDescendantConflict && f.bad() {
+			if f.reason == v1alpha1.ReasonDescendantConflict && f.isBad() {
 				t.Error("a conflict further down makes nobody unready")
 			}
 		})

@@ -14,13 +14,13 @@ import (
 
 // Copies answers what is wrong with copies of propagated objects. controllers/copies implements it.
 type Copies interface {
-	// Known reports whether this replica, since it leads, has looked at everything that concerns a namespace. Before that, Troubles may lack
-	// some.
+	// Known reports whether this replica, since it leads, has looked at everything that concerns a namespace. Before that, Troubles may
+	// lack some.
 	Known(namespace string) bool
 	// UnobservedIn returns one sentence for each kind whose copies in a namespace the operator can't observe now.
 	UnobservedIn(namespace string) []string
-	// MayNotObserve reports whether UnobservedIn has a reason that concerns this tree and lasts until a cluster admin acts: a missing right,
-	// or no room for more watches.
+	// MayNotObserve reports whether UnobservedIn has a reason that concerns this tree and lasts until a cluster admin acts: a missing
+	// right, or no room for more watches.
 	MayNotObserve(namespace string) bool
 	// Troubles returns, in alphabetical order, what keeps copies in these namespaces from being what they should be.
 	Troubles(namespaces iter.Seq[string]) []copies.Trouble
@@ -29,19 +29,19 @@ type Copies interface {
 // mostCopies is how many copies a message names at most.
 const mostCopies = 10
 
-// propagated returns condition Propagated: whether the copies in the namespace called name are what they should be. Of the copies in
+// findPropagated returns condition Propagated: whether the copies in the namespace called name are what they should be. Of the copies in
 // namespaces below it, only conflicts count; for a template, only conflicts of its own sources.
-func propagated(s *forest.Snapshot, name string, known Copies) finding {
+func findPropagated(s *forest.Snapshot, name string, known Copies) finding {
 	const kind = v1alpha1.ConditionPropagated
 	if texts := known.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {
-		return bad(kind, v1alpha1.ReasonNotObserved, forest.First(texts, mostCopies, "; "))
+		return badFinding(kind, v1alpha1.ReasonNotObserved, forest.First(texts, mostCopies, "; "))
 	}
 	own := known.Troubles(slices.Values([]string{name}))
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonConflict, v1alpha1.ReasonRejected, v1alpha1.ReasonWaitingForRemoval,
 		v1alpha1.ReasonLimitExceeded,
 		v1alpha1.ReasonInvalidSource} {
 		if texts := textsOf(own, reason, describeTrouble); len(texts) > 0 {
-			return bad(kind, reason, forest.First(texts, mostCopies, "; "))
+			return badFinding(kind, reason, forest.First(texts, mostCopies, "; "))
 		}
 	}
 	below := known.Troubles(s.Below(name))
@@ -51,13 +51,13 @@ func propagated(s *forest.Snapshot, name string, known Copies) finding {
 		text = nameSource // readers of the template may have no right to know these trees
 	}
 	if texts := slices.Compact(slices.Sorted(slices.Values(textsOf(below, v1alpha1.ReasonConflict, text)))); len(texts) > 0 {
-		return bad(kind, v1alpha1.ReasonDescendantConflict, forest.First(texts, mostCopies, "; "))
+		return badFinding(kind, v1alpha1.ReasonDescendantConflict, forest.First(texts, mostCopies, "; "))
 	}
 	if request := forest.RequestOf(s, name); request.Asked {
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
 			"spec.parent is not carried out, so the copies are still those of the present place: see condition ParentApplied"}
 	}
-	return good(kind, v1alpha1.ReasonInSync,
+	return goodFinding(kind, v1alpha1.ReasonInSync,
 		"no problem is reported for the sources and copies in this namespace, and no conflict for the copies below")
 }
 

@@ -25,12 +25,13 @@ type placing struct {
 	again    requeue.Source[reconcile.Request]
 }
 
-// begin reports whether the namespace called name may move below parent now. If so, the caller calls endMove after the move. If not, the
-// namespace is queued again when its turn comes.
-func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
+// beginMove reports whether the namespace called name may move below parent now. If so, the caller calls endMove after the move. If not,
+// the namespace is queued again when its turn comes.
+func (m *placing) beginMove(s *forest.Snapshot, name, parent string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.underWay || m.next != "" && m.next != name {
+		// A namespace that is in no tree yet waits in turn with the tree that it joins.
 		m.waiting.Push(name, fairqueue.Attributes{Tenant: cmp.Or(s.RootOf(name), s.RootOf(parent), name)})
 		return false
 	}

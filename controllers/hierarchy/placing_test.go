@@ -36,12 +36,12 @@ func TestPlacing(t *testing.T) {
 		"turn", func(t *testing.T) {
 		r, next := listening()
 		m := &r.placing
-		if !m.begin(s, "a", "x") {
+		if !m.beginMove(s, "a", "x") {
 			t.Fatal("the first waits")
 		}
 		for _, asked := range []string{"b x", "c x", "b x", "d y"} {
 			name, parent, _ := strings.Cut(asked, " ")
-			if m.begin(s, name, parent) {
+			if m.beginMove(s, name, parent) {
 				t.Errorf("%s is moved beside another", name)
 			}
 		}
@@ -50,7 +50,7 @@ func TestPlacing(t *testing.T) {
 			m.endMove()
 			name := next()
 			order = append(order, name)
-			if name != "e" && m.begin(s, "e", "x") || !m.begin(s, name, "x") {
+			if name != "e" && m.beginMove(s, "e", "x") || !m.beginMove(s, name, "x") {
 				t.Errorf("%s does not have its turn", name)
 			}
 			if name == "b" {
@@ -64,19 +64,19 @@ func TestPlacing(t *testing.T) {
 	t.Run("HIER-R4 a namespace that no longer asks for a place passes its turn on to the next", func(t *testing.T) {
 		r, next := listening()
 		m := &r.placing
-		m.begin(s, "a", "x")
-		m.begin(s, "b", "x")
-		m.begin(s, "c", "x")
+		m.beginMove(s, "a", "x")
+		m.beginMove(s, "b", "x")
+		m.beginMove(s, "c", "x")
 		m.endMove()
 		if got := next(); got != "b" {
 			t.Fatalf("%s is next", got)
 		}
 		m.passTurn("b")
-		if got := next(); got != "c" || !m.begin(s, "c", "x") {
+		if got := next(); got != "c" || !m.beginMove(s, "c", "x") {
 			t.Errorf("%s is next", got)
 		}
 		m.endMove()
-		if got := next(); got != "" || !m.begin(s, "d", "x") {
+		if got := next(); got != "" || !m.beginMove(s, "d", "x") {
 			t.Errorf("%s is next, though nobody waits", got)
 		}
 	})
@@ -100,13 +100,13 @@ func TestPlacing(t *testing.T) {
 	t.Run("HIER-R4 if 300 namespaces ask at once, each request is checked once", func(t *testing.T) {
 		r, next := listening()
 		m := &r.placing
-		m.begin(s, "a", "x")
+		m.beginMove(s, "a", "x")
 		for i := range 300 {
-			m.begin(s, fmt.Sprint("n", i), "x")
+			m.beginMove(s, fmt.Sprint("n", i), "x")
 		}
 		moved, tries := 0, 0
 		for name := "a"; name != ""; tries++ {
-			if name == "a" || m.begin(s, name, "x") {
+			if name == "a" || m.beginMove(s, name, "x") {
 				moved++
 				m.endMove()
 			}

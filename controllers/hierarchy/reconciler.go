@@ -147,6 +147,7 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 			return 0, errMoveWaits // meanwhile this worker reconciles other namespaces
 		}
 		defer r.placing.endMove()
+		// Only now does the snapshot have all earlier moves, so the request is judged once more.
 		s = r.View.Snapshot()
 		request = forest.RequestOf(s, name)
 	} else {
@@ -190,7 +191,7 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 // beginMove reports whether the namespace called name may be placed elsewhere now. If not, it is judged again when its turn comes, and not
 // at every change until then. Without this rule, each of a hundred namespaces that asked at once was judged forty times.
 func (r *Reconciler) beginMove(s *forest.Snapshot, name, parent string) bool {
-	if r.placing.begin(s, name, parent) {
+	if r.placing.beginMove(s, name, parent) {
 		return true
 	}
 	r.waiting.remove(name)

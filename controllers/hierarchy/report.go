@@ -280,7 +280,7 @@ func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Con
 	switch {
 	case r.Copies == nil:
 	case r.Copies.Known(name):
-		all = append(all, propagated(s, name, r.Copies))
+		all = append(all, findPropagated(s, name, r.Copies))
 	case was != nil:
 		all = append(all, finding{v1alpha1.ConditionPropagated, was.Status, v1alpha1.Reason(was.Reason), was.Message})
 	}
