@@ -90,7 +90,7 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 func (r *Reconciler) removeFinalizer(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
 	err := finalizers.Remove(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace, &r.known)
 	if err == nil {
-		r.Report.forget(lns.Name)
+		r.Report.dropTenant(lns.Name)
 		r.refusals.Clear(string(lns.UID))
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)

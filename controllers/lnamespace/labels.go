@@ -48,7 +48,7 @@ func decideBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerd
 	return v
 }
 
-func (v labelVerdict) good() bool { return v.reason == "" || v.reason == v1alpha1.ReasonLabelled }
+func (v labelVerdict) isGood() bool { return v.reason == "" || v.reason == v1alpha1.ReasonLabelled }
 
 // writeTo puts the verdict into a status.
 func (v labelVerdict) writeTo(status *v1alpha1.LNamespaceStatus, generation int64) {
@@ -57,7 +57,7 @@ func (v labelVerdict) writeTo(status *v1alpha1.LNamespaceStatus, generation int6
 		return
 	}
 	labelled := metav1.ConditionTrue
-	if !v.good() {
+	if !v.isGood() {
 		labelled = metav1.ConditionFalse
 	}
 	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingLabelled, labelled, v.reason, v.message)
@@ -66,7 +66,7 @@ func (v labelVerdict) writeTo(status *v1alpha1.LNamespaceStatus, generation int6
 // announceBillingLabels sends an Event when the tenant's namespaces can't have a label, unless the condition has that reason already.
 func (r *Reconciler) announceBillingLabels(lns *v1alpha1.LNamespace, v labelVerdict) {
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingLabelled)
-	if !v.good() && (was == nil || was.Reason != string(v.reason)) {
+	if !v.isGood() && (was == nil || was.Reason != string(v.reason)) {
 		r.Events.Event(lns, corev1.EventTypeWarning, string(v.reason), v.message)
 	}
 }

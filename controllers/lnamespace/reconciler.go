@@ -190,6 +190,7 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	s := r.View.Snapshot()
 	n := s.Namespace(lns.Name)
 	switch {
+	// A name that is reserved later takes no root from a tenant that has one.
 	case n == nil && r.Reserved(lns.Name):
 		return r.warnOnce(lns, v1alpha1.ReasonReservedName, "the configuration reserves the name "+lns.Name+": choose another"), nil
 	case n == nil:
@@ -216,13 +217,12 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	return r.adoptRoot(ctx, lns, n, forest.Adoption(s, tenant))
 }
 
-// nameWithheld explains why an LNamespace doesn't get a name that is free now, or returns "". Either namespaces wait for a parent of that
-// name and would join the LNamespace's tree, although no webhook has checked its maker's rights. Or another namespace had the name when the
-// LNamespace asked for it.
+// nameWithheld explains why an LNamespace doesn't get a name that is free now, or returns "".
 func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *v1alpha1.LNamespace) (string, error) {
 	if lns.Status.Namespace == lns.Name {
 		return "", nil // the LNamespace owned a namespace of this name before
 	}
+	// These namespaces would join the LNamespace's tree, although no webhook has checked its maker's rights.
 	if len(forest.WaitingFor(s, lns.Name)) > 0 {
 		asked, err := r.wasAsked(ctx, lns)
 		if err != nil {
@@ -234,6 +234,7 @@ func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *
 				v1alpha1.AnnotationAdopt + "=" + string(lns.UID), nil
 		}
 	}
+	// Another namespace had the name when the LNamespace asked for it.
 	if lns.NameLost() {
 		return nameLost(lns.Name), nil
 	}

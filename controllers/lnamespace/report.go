@@ -59,8 +59,8 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 	return nil
 }
 
-// forget drops what is remembered of a deleted LNamespace.
-func (r *Reporter) forget(tenant string) { r.known.Forget(client.ObjectKey{Name: tenant}) }
+// dropTenant drops what is remembered of a deleted LNamespace.
+func (r *Reporter) dropTenant(tenant string) { r.known.Forget(client.ObjectKey{Name: tenant}) }
 
 // reportNoAccess sets condition AccessReady where controller access, which writes it otherwise, is switched off.
 func reportNoAccess(status *v1alpha1.LNamespaceStatus, generation int64) {
