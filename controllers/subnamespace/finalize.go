@@ -15,8 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// finalize deletes the namespace of a SubNamespace that is being deleted, or keeps it, and removes the finalizer. It doesn't wait
-// until the namespace is gone, so that a namespace that hangs never blocks its parent.
+// finalize deletes the namespace of a SubNamespace that is being deleted, or keeps it, and removes the finalizer.
 func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		return ctrl.Result{}, nil
@@ -25,6 +24,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	child := s.Namespace(sub.Name)
 	reason, message := forest.KeepsNamespace(s, sub.Namespace, sub.Name)
 	if reason == "" {
+		// When the CRD is deleted, so are all SubNamespaces: that must not delete namespaces.
 		served, err := apianswer.Served(ctx, r.Live, "subnamespaces")
 		switch {
 		case err != nil:
@@ -36,6 +36,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	if reason == "" {
 		err := r.deleteNamespace(ctx, s, child)
 		switch {
+		// The namespace has changed since the snapshot, so whether it may be deleted is decided again.
 		case apierrors.IsConflict(err):
 			return ctrl.Result{}, err
 		case err != nil && apianswer.IsRefusal(err):
@@ -47,6 +48,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 			reason, message = v1alpha1.ReasonNamespaceDeleted, "the namespace is being deleted"
 		}
 	}
+	// The finalizer doesn't wait for the end of the namespace: one that hangs must not block its parent.
 	r.announceEnd(sub, reason, message)
 	return ctrl.Result{}, client.IgnoreNotFound(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace, &r.known))
 }

@@ -69,7 +69,7 @@ func ending(api *endings, change func(*metav1.PartialObjectMetadata)) *Reconcile
 	change(child)
 	v.Observe(child)
 	r := &Reconciler{Client: api, Live: api, Namespaces: &namespaces.Writer{Client: api, View: v}, View: v, Events: record.NewFakeRecorder(1)}
-	r.reset()
+	r.resetState()
 	return r
 }
 

@@ -12,55 +12,56 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// waitingRoom keeps trees within their limits: it knows which namespaces are being created, and which SubNamespaces wait.
-type waitingRoom struct {
+// waitingSubNamespaces keeps trees within their limits: it knows which namespaces are being created, and which SubNamespaces wait.
+type waitingSubNamespaces struct {
 	snapshot func() *forest.Snapshot
 
 	mu sync.Mutex // guards all below; while it is held, only the view's lock is taken
 	// underWay holds the SubNamespaces whose namespaces are being created, with the root of the tree against whose limits these count.
 	underWay map[types.NamespacedName]string
 	lines    *lines // the SubNamespaces that limits hold back
-	// full holds, by root, the last answer that a tree has no room, all in the snapshot fullIn. A weak pointer keeps no old forest in memory.
+	// full holds, by root, the last answer that a tree has no room, all in the snapshot fullIn. A weak pointer keeps no old forest in
+	// memory.
 	full   map[string]full
 	fullIn weak.Pointer[forest.Snapshot]
 }
 
-func newWaitingRoom(snapshot func() *forest.Snapshot) *waitingRoom {
-	return &waitingRoom{snapshot: snapshot, underWay: map[types.NamespacedName]string{}, lines: newLines(), full: map[string]full{}}
+func newWaitingSubNamespaces(snapshot func() *forest.Snapshot) *waitingSubNamespaces {
+	return &waitingSubNamespaces{snapshot: snapshot, underWay: map[types.NamespacedName]string{}, lines: newLines(), full: map[string]full{}}
 }
 
 // waitForDepth puts a SubNamespace in the line of those that would exceed the limit of depth of the tree of root.
-func (w *waitingRoom) waitForDepth(root string, sub *v1alpha1.SubNamespace) {
+func (w *waitingSubNamespaces) waitForDepth(root string, sub *v1alpha1.SubNamespace) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lines.waitForDepth(root, waiterOf(sub))
 }
 
 // dropSub takes a SubNamespace out of its line, and returns the root in whose line it was, or "".
-func (w *waitingRoom) dropSub(key types.NamespacedName) (root string) {
+func (w *waitingSubNamespaces) dropSub(key types.NamespacedName) (root string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lines.dropSub(key)
 }
 
 // isEmpty reports whether no limit holds any SubNamespace back.
-func (w *waitingRoom) isEmpty() bool {
+func (w *waitingSubNamespaces) isEmpty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lines.isEmpty()
 }
 
 // waitingIn returns the SubNamespaces that limits of the tree of root hold back.
-func (w *waitingRoom) waitingIn(root string) []types.NamespacedName {
+func (w *waitingSubNamespaces) waitingIn(root string) []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lines.of(root)
+	return w.lines.listTree(root)
 }
 
 // reservePlace takes a place in the tree for a namespace that is about to be created, so that the tree never holds one too many. Older
 // SubNamespaces that wait in line come first. The caller calls release when the namespace is in the view or could not be created. release
 // is nil if there is no place; v then explains why.
-func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
+func (w *waitingSubNamespaces) reservePlace(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.snapshot()
@@ -72,16 +73,18 @@ func (w *waitingRoom) reservePlace(sub *v1alpha1.SubNamespace) (release func(), 
 	root, waiter := place.Path[0], waiterOf(sub)
 	reserved := 0
 	for key, under := range w.underWay {
+		// Where the view has the namespace already, the tree's own count includes it.
 		if under == root && s.Namespace(key.Name) == nil {
 			reserved++
 		}
 	}
-	if why := w.noRoom(s, root, reserved, w.lines.ahead(root, waiter)+1); why != "" {
+	if why := w.noRoom(s, root, reserved, w.lines.countAhead(root, waiter)+1); why != "" {
 		w.lines.waitForRoom(root, waiter)
 		v = blockedVerdict(forest.Obstacle{Reason: v1alpha1.ReasonLimitExceeded, Message: why})
 		v.inLine = true
 		return nil, v
 	}
+	// It has a place now, so younger SubNamespaces need not wait for it.
 	w.lines.dropSub(waiter.key)
 	w.underWay[waiter.key] = root
 	return func() {
@@ -99,7 +102,7 @@ type full struct {
 
 // noRoom explains why there is no room, as forest.NoRoom does. It walks a full tree once for all that ask about the same snapshot: where
 // there is no room for some number, there is none for more. The caller holds the lock.
-func (w *waitingRoom) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
+func (w *waitingSubNamespaces) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
 	if in := weak.Make(s); w.fullIn != in {
 		w.fullIn = in
 		clear(w.full)

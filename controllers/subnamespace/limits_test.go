@@ -21,7 +21,7 @@ func oneEach() *Reconciler {
 		}})
 	}
 	r := &Reconciler{View: x}
-	r.reset()
+	r.resetState()
 	return r
 }
 

@@ -21,8 +21,8 @@ func waiterOf(sub *v1alpha1.SubNamespace) waiter {
 	return waiter{key: client.ObjectKeyFromObject(sub), created: sub.CreationTimestamp.Time}
 }
 
-// older compares SubNamespaces by age, then by namespace and name: the older one sorts first.
-func older(a, b waiter) int {
+// compareAge compares SubNamespaces by age, then by namespace and name: the older one sorts first.
+func compareAge(a, b waiter) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
@@ -42,20 +42,20 @@ func newLines() *lines {
 // isEmpty reports whether no limit holds any SubNamespace back.
 func (l *lines) isEmpty() bool { return len(l.rootOf) == 0 }
 
-// ahead returns how many older SubNamespaces wait for room in the tree of root.
-func (l *lines) ahead(root string, w waiter) int {
-	n, _ := slices.BinarySearchFunc(l.noRoom[root], w, older)
+// countAhead returns how many older SubNamespaces wait for room in the tree of root.
+func (l *lines) countAhead(root string, w waiter) int {
+	n, _ := slices.BinarySearchFunc(l.noRoom[root], w, compareAge)
 	return n
 }
 
 // waitForRoom puts w in the line of root, and in no other.
 func (l *lines) waitForRoom(root string, w waiter) {
-	if _, there := slices.BinarySearchFunc(l.noRoom[root], w, older); there && l.rootOf[w.key] == root {
+	if _, there := slices.BinarySearchFunc(l.noRoom[root], w, compareAge); there && l.rootOf[w.key] == root {
 		return
 	}
 	l.dropSub(w.key)
 	line := l.noRoom[root]
-	n, _ := slices.BinarySearchFunc(line, w, older)
+	n, _ := slices.BinarySearchFunc(line, w, compareAge)
 	l.noRoom[root], l.rootOf[w.key] = slices.Insert(line, n, w), root
 }
 
@@ -86,8 +86,8 @@ func (l *lines) dropSub(key types.NamespacedName) (root string) {
 	return root
 }
 
-// of returns all SubNamespaces that a limit of the tree of root holds back.
-func (l *lines) of(root string) []types.NamespacedName {
+// listTree returns all SubNamespaces that a limit of the tree of root holds back.
+func (l *lines) listTree(root string) []types.NamespacedName {
 	keys := slices.Clone(l.tooLow[root])
 	for _, w := range l.noRoom[root] {
 		keys = append(keys, w.key)

@@ -49,12 +49,12 @@ type Reconciler struct {
 	refused apianswer.Refusals                // by parent/name: why the namespace could not be created
 	known   newest.Known
 
-	waiting *waitingRoom
+	waiting *waitingSubNamespaces
 }
 
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.reset()
+	r.resetState()
 	if err := metrics.Registry.Register(population{r.Client}); err != nil {
 		return err
 	}
@@ -69,9 +69,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(patient)
 }
 
-// reset empties what the reconciler remembers.
-func (r *Reconciler) reset() {
-	r.waiting = newWaitingRoom(r.View.Snapshot)
+// resetState empties what the reconciler remembers.
+func (r *Reconciler) resetState() {
+	r.waiting = newWaitingSubNamespaces(r.View.Snapshot)
 }
 
 // Reconcile brings one SubNamespace and its namespace to what they should be, and reports.
@@ -95,6 +95,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if r.View.Snapshot().Namespace(sub.Namespace) == nil {
 		return ctrl.Result{}, nil // the watch of Namespaces is behind: it will bring the namespace, and requeue the SubNamespace
 	}
+	// Before the namespace is created: a SubNamespace without the finalizer could be deleted and leave the namespace
+	// behind.
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		if err := finalizers.Add(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace, &r.known); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -113,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) createIfAllowed(ctx context.Context, sub *v1alpha1.SubNamespace) (v verdict, again time.Duration) {
 	v = decideVerdict(r.View.Snapshot(), sub)
 	if v.create {
-		v, again = r.create(ctx, sub)
+		v, again = r.createNamespace(ctx, sub)
 		if place := r.View.Snapshot().Place(sub.Namespace); !v.isReady() && !v.inLine && place.InTree() {
 			r.lookAgainInLine(place.Path[0]) // its place is free again, though nothing in the forest has changed
 		}
@@ -159,9 +161,9 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 	}
 }
 
-// create creates the namespace. A request that failed is sent again only after its back-off, whatever event requeues the
+// createNamespace creates the namespace. A request that failed is sent again only after its back-off, whatever event requeues the
 // SubNamespace sooner: the report of the failure causes such an event itself.
-func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
+func (r *Reconciler) createNamespace(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
 	key, child := sub.Namespace+"/"+sub.Name, forest.NewChild(r.View.Snapshot(), forest.SubOf(sub))
 	var noRoom *verdict
 	release := func() {}
@@ -170,6 +172,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 	again, err := r.refused.Try(apianswer.Attempt{
 		Key: key, Request: apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations), RetryMax: r.RetryMax, Outages: true,
 		Send: func() error {
+			// Within the attempt, so that a request that waits for its back-off holds no place.
 			place, v := r.waiting.reservePlace(sub)
 			if place == nil {
 				noRoom = &v
