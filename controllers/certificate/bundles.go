@@ -86,8 +86,8 @@ type bundles struct {
 	client client.Client
 	// written is the resourceVersion of our last write, by kind: the cache may still hold an older version.
 	written map[string]string
-	// held are the contents of the Secret whose bundle both configurations have had since the time in field since. That time has a monotonic
-	// clock reading, so a step of the wall clock shortens no wait. A new leader waits anew.
+	// held are the contents of the Secret whose bundle both configurations have had since the time in field since. That time has a
+	// monotonic clock reading, so a step of the wall clock shortens no wait. A new leader waits anew.
 	held  servingcert.Contents
 	since time.Time
 }
@@ -130,6 +130,7 @@ func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte)
 	if last, ok := b.written[c.kind]; ok && forest.IsNewer(last, version) {
 		return true, nil
 	}
+	// The paths below name webhooks by their index, so the patch is only for the version that was read.
 	patch := []operation{{Op: "test", Path: "/metadata/resourceVersion", Value: version}}
 	for i, present := range c.bundles {
 		if !bytes.Equal(present, bundle) {

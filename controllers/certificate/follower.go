@@ -37,13 +37,13 @@ func (f *follower) watchSecret(ctx context.Context, objects cache.Cache) error {
 		return fmt.Errorf("watching the Secret of the certificate: %w", err)
 	}
 	_, err = secrets.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { f.seen(object.(*corev1.Secret)) },
-		UpdateFunc: func(_, object any) { f.seen(object.(*corev1.Secret)) },
+		AddFunc:    func(object any) { f.takeSecret(object.(*corev1.Secret)) },
+		UpdateFunc: func(_, object any) { f.takeSecret(object.(*corev1.Secret)) },
 	})
 	return err
 }
 
-func (f *follower) seen(secret *corev1.Secret) {
+func (f *follower) takeSecret(secret *corev1.Secret) {
 	defer f.looked.Store(true)
 	pair, err := servingcert.Judge(servingcert.Read(secret.Data).Current, f.names, time.Now())
 	if err != nil {

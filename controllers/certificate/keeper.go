@@ -29,8 +29,8 @@ type keeper struct {
 	failure string
 }
 
-// keep takes the next step of the rotation.
-func (k *keeper) keep(ctx context.Context) (again time.Duration, err error) {
+// rotateStep takes the next step of the rotation.
+func (k *keeper) rotateStep(ctx context.Context) (again time.Duration, err error) {
 	again, err = k.planStep(ctx)
 	switch {
 	case apierrors.IsConflict(err), errors.Is(err, errOutdated):

@@ -131,6 +131,6 @@ func (k *keeper) setupWithManager(mgr ctrl.Manager, objects cache.Cache) error {
 	} {
 		changes = append(changes, requeue.Changes(objects, object))
 	}
-	loop := &requeue.Loop{Name: "certificate", Look: k.keep, RetryMin: k.timing.Retry, RetryMax: k.timing.Retry}
+	loop := &requeue.Loop{Name: "certificate", Look: k.rotateStep, RetryMin: k.timing.Retry, RetryMax: k.timing.Retry}
 	return loop.SetupWithManager(mgr, changes...)
 }
