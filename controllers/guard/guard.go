@@ -92,12 +92,12 @@ func (g *Guard) Notes() []string {
 	defer g.mu.Unlock()
 	var notes []string
 	for _, policy := range slices.Sorted(maps.Keys(g.gaps)) {
-		notes = append(notes, sentence(policy, g.gaps[policy]))
+		notes = append(notes, describePolicy(policy, g.gaps[policy]))
 	}
 	return notes
 }
 
-func sentence(policy, why string) string {
+func describePolicy(policy, why string) string {
 	return fmt.Sprintf("policy %s%s is not fully in force, or can't be checked: %s", manifests.Prefix, policy, why)
 }
 
@@ -145,7 +145,7 @@ func logGaps(before, now map[string]string) {
 func (g *Guard) announceGaps(now map[string]string) {
 	for _, policy := range slices.Sorted(maps.Keys(now)) {
 		if why := now[policy]; why != g.announced[policy] {
-			g.Events.Event(g.Deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonPolicyMissing), sentence(policy, why))
+			g.Events.Event(g.Deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonPolicyMissing), describePolicy(policy, why))
 		}
 	}
 	g.announced = now
@@ -155,7 +155,7 @@ func (g *Guard) announceGaps(now map[string]string) {
 func (g *Guard) readPolicies(ctx context.Context) (*sight, error) {
 	s := newSight()
 	for _, p := range manifests.Shipped {
-		if err := s.read(ctx, g.Live, p); err != nil {
+		if err := s.readPolicy(ctx, g.Live, p); err != nil {
 			return nil, err
 		}
 	}

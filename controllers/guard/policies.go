@@ -30,9 +30,9 @@ func newSight() *sight {
 	}
 }
 
-func (s *sight) read(ctx context.Context, live client.Reader, p manifests.Policy) error {
+func (s *sight) readPolicy(ctx context.Context, live client.Reader, p manifests.Policy) error {
 	found := &admissionregistrationv1.ValidatingAdmissionPolicy{}
-	there, err := s.get(ctx, live, p.Name, found)
+	there, err := s.readObject(ctx, live, p.Name, found)
 	if err != nil {
 		return fmt.Errorf("reading policy %s: %w", manifests.Prefix+p.Name, err)
 	}
@@ -41,7 +41,7 @@ func (s *sight) read(ctx context.Context, live client.Reader, p manifests.Policy
 	}
 	for _, b := range p.Bindings {
 		binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
-		there, err := s.get(ctx, live, b.Name, binding)
+		there, err := s.readObject(ctx, live, b.Name, binding)
 		if err != nil {
 			return fmt.Errorf("reading binding %s: %w", manifests.Prefix+b.Name, err)
 		}
@@ -52,7 +52,7 @@ func (s *sight) read(ctx context.Context, live client.Reader, p manifests.Policy
 	return nil
 }
 
-func (s *sight) get(ctx context.Context, live client.Reader, name string, into client.Object) (there bool, err error) {
+func (s *sight) readObject(ctx context.Context, live client.Reader, name string, into client.Object) (there bool, err error) {
 	err = live.Get(ctx, client.ObjectKey{Name: manifests.Prefix + name}, into)
 	if apierrors.IsForbidden(err) { // a policy that can't be read counts as missing
 		s.hidden[name] = true
@@ -75,7 +75,7 @@ func (s *sight) findGap(p manifests.Policy) string {
 		case b.Spec.PolicyName != manifests.Prefix+p.Name:
 			return fmt.Sprintf("binding %s belongs to policy %s instead: apply config/policy", manifests.Prefix+name, b.Spec.PolicyName)
 		case !slices.Contains(b.Spec.ValidationActions, admissionregistrationv1.Deny):
-			return fmt.Sprintf("binding %s doesn't deny (validationActions: %s): apply config/policy", manifests.Prefix+name, actions(b))
+			return fmt.Sprintf("binding %s doesn't deny (validationActions: %s): apply config/policy", manifests.Prefix+name, describeActions(b))
 		}
 	}
 	if !p.ListsKinds {
@@ -102,7 +102,7 @@ func (s *sight) isAbsent(what, name string) string {
 	return what + " is missing: apply config/policy"
 }
 
-func actions(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string {
+func describeActions(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string {
 	var words []string
 	for _, action := range b.Spec.ValidationActions {
 		words = append(words, string(action))
@@ -119,15 +119,15 @@ func coversWrites(p *admissionregistrationv1.ValidatingAdmissionPolicy, r schema
 		admissionregistrationv1.Delete}
 	return slices.ContainsFunc(p.Spec.MatchConstraints.ResourceRules, func(rule admissionregistrationv1.NamedRuleWithOperations) bool {
 		for _, write := range writes {
-			if !has(rule.Operations, write, admissionregistrationv1.OperationAll) {
+			if !hasItem(rule.Operations, write, admissionregistrationv1.OperationAll) {
 				return false
 			}
 		}
-		return has(rule.APIGroups, r.Group, "*") && has(rule.APIVersions, "*", "*") &&
-			(has(rule.Resources, r.Resource, "*") || slices.Contains(rule.Resources, "*/*"))
+		return hasItem(rule.APIGroups, r.Group, "*") && hasItem(rule.APIVersions, "*", "*") &&
+			(hasItem(rule.Resources, r.Resource, "*") || slices.Contains(rule.Resources, "*/*"))
 	})
 }
 
-func has[T comparable](list []T, item, everything T) bool {
+func hasItem[T comparable](list []T, item, everything T) bool {
 	return slices.Contains(list, item) || slices.Contains(list, everything)
 }

@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case untouched:
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{}, client.IgnoreNotFound(r.writeBinding(ctx, is, r.binding(req.Name), need == needed))
+	return ctrl.Result{}, client.IgnoreNotFound(r.writeBinding(ctx, is, r.newBinding(req.Name), need == needed))
 }
 
 // writeBinding makes the existing RoleBinding (the parameter named is; nil if there is none) equal to want, or creates want. It deletes a
@@ -135,9 +135,9 @@ func (r *Reconciler) decideNeed(namespace string) need {
 	return none
 }
 
-// binding returns the RoleBinding that a namespace needs. Its label propagate is none, so that the RoleBinding is never a source, even
+// newBinding returns the RoleBinding that a namespace needs. Its label propagate is none, so that the RoleBinding is never a source, even
 // where RoleBindings are propagated in mode All.
-func (r *Reconciler) binding(namespace string) *rbacv1.RoleBinding {
+func (r *Reconciler) newBinding(namespace string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.OperatorBinding, Labels: map[string]string{
 			v1alpha1.LabelManagedBy: v1alpha1.OperatorName,
