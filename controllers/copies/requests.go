@@ -57,7 +57,7 @@ func newShare() share {
 func (r *Requests) CarryOut(ctx context.Context, request copyengine.Request) copyengine.Input {
 	switch one := request.(type) {
 	case copyengine.ReadSource:
-		_, err := r.sources.read(ctx, one.Source, one.Resource)
+		_, err := r.sources.readSource(ctx, one.Source, one.Resource)
 		return copyengine.SourceRead{Source: one.Source, Err: err}
 	case copyengine.FindLoss:
 		loss, err := r.sources.findLoss(ctx, one)
@@ -282,6 +282,7 @@ func newSources(api copying.API, rules copies.Rules, apply func(copyengine.Input
 func (s *sources) keepBody(slot copies.Slot, body *copies.Body) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Add would replace the old body without the call that takes its size off.
 	s.bodies.Remove(slot)
 	s.bodies.Add(slot, body)
 	s.size += body.Size
@@ -300,8 +301,8 @@ func (s *sources) findBody(slot copies.Slot, content string) *copies.Body {
 	return nil
 }
 
-// read reads a whole source from the API server, and applies what it has shown.
-func (s *sources) read(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource) (*copies.Body, error) {
+// readSource reads a whole source from the API server, and applies what it has shown.
+func (s *sources) readSource(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource) (*copies.Body, error) {
 	object, err := s.api.Object(ctx, resource, slot)
 	countRead(slot, "source")
 	if err != nil {
@@ -325,7 +326,7 @@ func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.
 	if kept := s.findBody(slot, content); kept != nil {
 		return kept, nil
 	}
-	read, err := s.share(slot.String(), func() (any, error) { return s.read(ctx, slot, resource) })
+	read, err := s.share(slot.String(), func() (any, error) { return s.readSource(ctx, slot, resource) })
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func (t *tables) removeObject(slot copies.Slot) {
 	delete(t.applied, slot)
 }
 
-// dropObject forgets an object. The caller holds the lock.
+// dropObject drops an object. The caller holds the lock.
 func (t *tables) dropObject(slot copies.Slot) {
 	if known := t.objects[slot]; known != nil {
 		delete(t.objects, slot)
