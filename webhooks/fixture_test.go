@@ -214,7 +214,7 @@ func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, 
 	req.Resource = metav1.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: strings.ToLower(gvk.Kind) + "s"}
 	req.OldObject, req.Object = raw(t, old), raw(t, now)
 	return webhooks.Handlers(scheme(), webhooks.Options{
-		View: c, Config: c.config, Namespace: "warren-system", Live: c, Authorizer: c, Mapper: c.mapper, Rehearse: accepting{},
+		View: c, Config: c.config, Namespace: "warren-system", Live: c, Authorizer: c, Mapper: c.mapper, DryRun: accepting{},
 	})[path].Handle(t.Context(), req)
 }
 

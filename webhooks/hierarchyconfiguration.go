@@ -31,8 +31,8 @@ type hierarchyValidator struct {
 	liveView
 	ask    authorizer.Asker
 	config *config.OperatorConfiguration
-	// rehearse writes by dry run: the API server judges the request and keeps nothing.
-	rehearse client.Writer
+	// dryRun writes by dry run: the API server judges the request and keeps nothing.
+	dryRun client.Writer
 }
 
 // ValidateCreate implements admission.Validator.
@@ -87,22 +87,22 @@ func (v *hierarchyValidator) checkHierarchyChange(ctx context.Context, old v1alp
 		return verdict.warnings, cmp.Or(err, kindHierarchy.refusalOfProblems(now.Name, refused))
 	}
 	if verdict.moves {
-		verdict.addWarnings(v.rehearsePlacing(ctx, s, now)...)
+		verdict.addWarnings(v.dryRunPlacing(ctx, s, now)...)
 	}
 	return verdict.warnings, nil
 }
 
-// rehearsalTimeout bounds the dry run, well below the timeout of the webhook: a Warning is worth no longer wait.
-const rehearsalTimeout = 2 * time.Second
+// dryRunTimeout bounds the dry run, well below the timeout of the webhook: a Warning is worth no longer wait.
+const dryRunTimeout = 2 * time.Second
 
-// rehearsePlacing has the API server judge, by a dry run, the write by which the operator will place the namespace. It returns the
+// dryRunPlacing has the API server judge, by a dry run, the write by which the operator will place the namespace. It returns the
 // refusal, which the author of the request would otherwise find only in a condition.
-func (v *hierarchyValidator) rehearsePlacing(ctx context.Context, s *forest.Snapshot, now *v1alpha1.HierarchyConfiguration) []string {
+func (v *hierarchyValidator) dryRunPlacing(ctx context.Context, s *forest.Snapshot, now *v1alpha1.HierarchyConfiguration) []string {
 	change := forest.DesiredChange(s.WithHierarchy(forest.HierarchyOf(now.Namespace, string(now.UID), now.Spec)), now.Namespace)
-	if change.Empty() || v.rehearse == nil {
+	if change.Empty() || v.dryRun == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, rehearsalTimeout)
+	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": change.Labels, "annotations": change.Annotations}})
 	if err != nil {
@@ -111,7 +111,7 @@ func (v *hierarchyValidator) rehearsePlacing(ctx context.Context, s *forest.Snap
 	n := &metav1.PartialObjectMetadata{}
 	n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	n.Name = now.Namespace
-	err = v.rehearse.Patch(ctx, n, client.RawPatch(types.MergePatchType, patch), client.DryRunAll, client.FieldOwner(v1alpha1.OperatorName))
+	err = v.dryRun.Patch(ctx, n, client.RawPatch(types.MergePatchType, patch), client.DryRunAll, client.FieldOwner(v1alpha1.OperatorName))
 	if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 		return nil // the API server did not judge the request itself
 	}

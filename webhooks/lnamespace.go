@@ -37,7 +37,7 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 		return nil, err
 	}
 	var f findings
-	checkWithinSight(ctx, v.ask, user, nil, func(g *visibility) { f = validateNewTenant(s, lns, v.rulesForTenants(), g) })
+	checkWithinSight(ctx, v.ask, user, nil, func(g *visibility) { f = checkNewTenant(s, lns, v.rulesForTenants(), g) })
 	personal, err := v.checkCreatorRules(ctx, user, lns)
 	if err != nil {
 		return f.warnings, err
@@ -100,7 +100,7 @@ func (v *tenantValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1
 	if err != nil {
 		return nil, err
 	}
-	f := validateChangedTenant(s, old, now, v.rulesForTenants())
+	f := checkChangedTenant(s, old, now, v.rulesForTenants())
 	return f.warnings, kindLNamespace.refusalOfProblems(now.Name, f.problems)
 }
 
@@ -112,7 +112,7 @@ func (v *tenantValidator) ValidateDelete(ctx context.Context, lns *v1alpha1.LNam
 	}
 	s := v.view.Snapshot().WithTenant(forest.TenantOf(lns))
 	var f findings
-	checkWithinSight(ctx, v.ask, user, []string{lns.Name}, func(g *visibility) { f = validateTenantDeletion(s, lns, g) })
+	checkWithinSight(ctx, v.ask, user, []string{lns.Name}, func(g *visibility) { f = checkTenantDeletion(s, lns, g) })
 	if len(f.problems) > 0 {
 		if _, err := v.recheckDeletionLive(ctx, s, lns.Name, f); err != nil {
 			return f.warnings, err

@@ -52,8 +52,8 @@ func checkTenantForm(raw []byte) field.ErrorList {
 	return problems
 }
 
-// validateNewTenant checks a new LNamespace.
-func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRules, g *visibility) findings {
+// checkNewTenant checks a new LNamespace.
+func checkNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRules, g *visibility) findings {
 	var f findings
 	name := field.NewPath("metadata", "name")
 	n := s.Namespace(lns.Name)
@@ -77,8 +77,8 @@ func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenan
 	return f
 }
 
-// validateChangedTenant checks what an update changes in an LNamespace.
-func validateChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, rules tenantRules) findings {
+// checkChangedTenant checks what an update changes in an LNamespace.
+func checkChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, rules tenantRules) findings {
 	var f findings
 	f.addProblems(checkNewSubjects(s, old, now, rules.operatorNamespace)...)
 	f.tenantTemplate(s, old.Spec.Template, now.Spec.Template)
@@ -158,9 +158,9 @@ func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.Error
 	return problems
 }
 
-// validateTenantDeletion checks the deletion of an LNamespace by a person. An LNamespace that doesn't own its root may always be
+// checkTenantDeletion checks the deletion of an LNamespace by a person. An LNamespace that doesn't own its root may always be
 // deleted, because that leaves the namespace alone.
-func validateTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace, g *visibility) findings {
+func checkTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace, g *visibility) findings {
 	if !lns.DeletionTimestamp.IsZero() || !s.Owns(lns.Name, string(lns.UID)) {
 		return findings{}
 	}

@@ -79,7 +79,7 @@ func (v *namespaceValidator) checkNamespaceChange(ctx context.Context, before *f
 	}
 	var f findings
 	checkWithinSight(ctx, v.ask, user, []string{now.Name, now.Parent(), now.Template()},
-		func(g *visibility) { f = validateNamespace(before, old, now, g) })
+		func(g *visibility) { f = checkNamespace(before, old, now, g) })
 	return answerNamespace(f, now.Name)
 }
 
@@ -92,7 +92,7 @@ func (v *namespaceValidator) ValidateDelete(ctx context.Context, n *corev1.Names
 	old := forest.NamespaceOf(n)
 	s := v.view.Snapshot().WithNamespace(old)
 	var f findings
-	checkWithinSight(ctx, v.ask, user, []string{n.Name}, func(g *visibility) { f = validateNamespaceDeletion(s, old, g) })
+	checkWithinSight(ctx, v.ask, user, []string{n.Name}, func(g *visibility) { f = checkNamespaceDeletion(s, old, g) })
 	if owned, err := v.isOwnedLive(ctx, s, old); err != nil {
 		return nil, err
 	} else if owned {

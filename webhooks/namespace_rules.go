@@ -12,9 +12,9 @@ import (
 
 var metadataLabels = field.NewPath("metadata", "labels")
 
-// validateNamespace checks a namespace that is created or changed. before is the forest that has the namespace as old describes it. If the
+// checkNamespace checks a namespace that is created or changed. before is the forest that has the namespace as old describes it. If the
 // namespace is created, old is nil, and before lacks it. Only changes are judged: the reconcilers report what was wrong already.
-func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *visibility) findings {
+func checkNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *visibility) findings {
 	if old == nil {
 		old = &forest.Namespace{Name: now.Name}
 	}
@@ -70,6 +70,7 @@ func (c *namespaceChange) checkParentLabel() {
 	case p != nil && p.Terminating:
 		c.addProblems(field.Invalid(at, name, "parent namespace "+name+" is being terminated"))
 	}
+	// If the change is refused already, limits and replaced values are of no interest.
 	if len(c.problems) > 0 {
 		return
 	}
@@ -124,9 +125,7 @@ func (c *namespaceChange) checkNotProtected() {
 	}
 }
 
-// checkPlaceKept judges a change after which the namespace is in no tree. Whoever replaces a whole Namespace by a manifest without our keys
-// doesn't mean that: it is refused if an LNamespace or a SubNamespace owns the namespace. Whoever removes the labels alone does mean it,
-// and is warned of what it costs.
+// checkPlaceKept judges a change after which the namespace is in no tree.
 func (c *namespaceChange) checkPlaceKept() {
 	was := c.before.KindOf(c.old)
 	if !isInTrees(was) || isInTrees(c.after.KindOf(c.now)) {
@@ -135,6 +134,8 @@ func (c *namespaceChange) checkPlaceKept() {
 	_, hadAncestry := c.old.Annotations[v1alpha1.AnnotationAncestry]
 	_, hasAncestry := c.now.Annotations[v1alpha1.AnnotationAncestry]
 	switch owner, undo := c.findOwner(); {
+	// The annotation is lost, too, so a manifest without Warren's keys has replaced the whole object. Its author doesn't mean that
+	// (SUB-T16).
 	case owner != "" && hadAncestry && !hasAncestry:
 		why := owner + " would lose this namespace, with the rights and copies in it: keep the labels and annotations of " + v1alpha1.Domain +
 			", as kubectl apply does"
@@ -142,6 +143,7 @@ func (c *namespaceChange) checkPlaceKept() {
 			why += "; to take the namespace out of its tree: kubectl warren cut " + c.now.Name
 		}
 		c.addProblems(field.Forbidden(metadataLabels.Key(removedLabelOf(was)), why))
+	// Only the labels are gone: that is meant, and costs what the warning says.
 	case undo != "" && len(c.problems) == 0:
 		c.addWarnings("namespace " + c.now.Name + " leaves its tree: the operator deletes the rights and copies that it has from there; to " +
 			"undo this: " + undo)
@@ -198,9 +200,9 @@ func countOrListChildren(children []string, g *visibility) string {
 	return fmt.Sprintf("%d children (%s)", len(children), g.joinVisibleTexts(children))
 }
 
-// validateNamespaceDeletion checks a deletion by a person. The webhook isn't called when the operator or the namespace controller
+// checkNamespaceDeletion checks a deletion by a person. The webhook isn't called when the operator or the namespace controller
 // deletes.
-func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *visibility) findings {
+func checkNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *visibility) findings {
 	at := field.NewPath("metadata", "name")
 	if n.Terminating || s.Protected(n.Name) {
 		return findings{}

@@ -35,8 +35,8 @@ type distributionValidator struct {
 	config            *config.OperatorConfiguration
 	operatorNamespace string
 	mapper            meta.RESTMapper
-	// rehearse creates objects by dry run: the API server judges the request and keeps nothing.
-	rehearse client.Writer
+	// dryRun creates objects by dry run: the API server judges the request and keeps nothing.
+	dryRun client.Writer
 }
 
 // ValidateCreate implements admission.Validator.
@@ -179,7 +179,7 @@ func (v *distributionValidator) checkByDryRun(ctx context.Context, now *v1alpha1
 		return field.Invalid(at, field.OmitValueType{}, "is not an object")
 	}
 	u.SetNamespace(v.operatorNamespace)
-	err := v.rehearse.Create(ctx, u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+	err := v.dryRun.Create(ctx, u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	if status, ok := err.(apierrors.APIStatus); ok && (status.Status().Code == 400 || status.Status().Code == 422) {
 		if bad := notBase64(u); bad != "" {
 			return field.Invalid(at, field.OmitValueType{}, bad+": must be base64")

@@ -41,9 +41,9 @@ type Options struct {
 	// Live reads from the API server, without a cache, and Authorizer describes what a user may do. SetupWithManager sets both.
 	Live       client.Reader
 	Authorizer authorizer.Authorizer
-	// Mapper knows the kinds that the API server serves, and Rehearse writes objects by dry run. SetupWithManager sets both.
-	Mapper   meta.RESTMapper
-	Rehearse client.Writer
+	// Mapper knows the kinds that the API server serves, and DryRun writes objects by dry run. SetupWithManager sets both.
+	Mapper meta.RESTMapper
+	DryRun client.Writer
 }
 
 // SetupWithManager registers all handlers with mgr's webhook server.
@@ -53,7 +53,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("making a client of the authorizer: %w", err)
 	}
 	o.Live, o.Authorizer = mgr.GetAPIReader(), authorizer.Limit(reviews)
-	o.Mapper, o.Rehearse = mgr.GetRESTMapper(), client.NewDryRunClient(mgr.GetClient())
+	o.Mapper, o.DryRun = mgr.GetRESTMapper(), client.NewDryRunClient(mgr.GetClient())
 	incoming := newLimitedIntake()
 	for path, hook := range Handlers(mgr.GetScheme(), o) {
 		mgr.GetWebhookServer().Register(path, incoming.limitBodySize(hook))
@@ -91,10 +91,10 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 			admission.WithValidator(scheme, &subValidator{liveView: view, ask: ask}).Handler),
 		PathHierarchyConfiguration: o.newGuardedWebhook("hierarchyconfigurations", kindHierarchy,
 			admission.WithValidator(scheme, &hierarchyValidator{
-				liveView: view, ask: ask, config: o.Config, rehearse: o.Rehearse,
+				liveView: view, ask: ask, config: o.Config, dryRun: o.DryRun,
 			}).Handler),
 		PathDistributions: o.newGuardedWebhook("resourcedistributions", kindDistribution, admission.WithValidator(scheme, &distributionValidator{
-			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, rehearse: o.Rehearse,
+			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, dryRun: o.DryRun,
 		}).Handler),
 		PathNamespaces: o.newGuardedWebhook("namespaces", kindNamespace,
 			admission.WithValidator(scheme, &namespaceValidator{liveView: view, ask: ask}).Handler),

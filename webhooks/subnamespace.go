@@ -32,9 +32,10 @@ func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubName
 		if err != nil {
 			return nil, err
 		}
+		// The parent may be about to join a tree, in a request that the operator has not carried out yet.
 		placed = hc != nil && hc.Spec.Parent != nil && *hc.Spec.Parent != ""
 	}
-	f := validateNewSub(s, sub, placed)
+	f := checkNewSub(s, sub, placed)
 	waited, err := refuseAwaitedName(ctx, v.ask, user, s, sub.Name)
 	if err != nil {
 		return f.warnings, err
@@ -55,6 +56,7 @@ func (v *subValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.Su
 		return nil, err
 	}
 	problems := checkNewKeys(s.Rules(), old.Spec, now.Spec)
+	// A SubNamespace that is being deleted must lose its finalizer whatever waits for its name.
 	if now.DeletionTimestamp.IsZero() {
 		waited, err := refuseAwaitedName(ctx, v.ask, user, s, now.Name)
 		if err != nil {
@@ -83,6 +85,7 @@ func (v *subValidator) ValidateDelete(ctx context.Context, sub *v1alpha1.SubName
 		return nil, err
 	}
 	var f findings
+	// Only a bound namespace is deleted with its SubNamespace.
 	if n := s.Namespace(sub.Name); n.BoundTo(sub.Namespace) && !n.Terminating {
 		checkWithinSight(ctx, v.ask, user, []string{sub.Name, sub.Namespace}, func(g *visibility) { f = checkDeletion(s, sub.Name, g) })
 		if f, err = v.recheckDeletionLive(ctx, s, sub.Name, f); err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// validateNewSub checks a new SubNamespace by the same rules as its reconciler (controllers/subnamespace). It only warns of an obstacle
+// checkNewSub checks a new SubNamespace by the same rules as its reconciler (controllers/subnamespace). It only warns of an obstacle
 // that may pass later, such as another namespace of that name; any other obstacle is a refusal. placed reports that the
 // HierarchyConfiguration of the parent namespace asks for a parent, so that the namespace may be in a tree soon.
-func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool) findings {
+func checkNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool) findings {
 	var f findings
 	parent, name := sub.Namespace, sub.Name
 	at := field.NewPath("metadata")
