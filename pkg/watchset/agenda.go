@@ -90,6 +90,7 @@ func (p *part) performDueActions() {
 		a.degrade = time.Time{}
 		p.becomeDegraded()
 	}
+	// The hint has let the part begin already; its own requests show whether the right lasts.
 	if isTimeDue(a.poked, now) && a.began && p.run != nil {
 		a.poked = time.Time{}
 	}
@@ -158,6 +159,7 @@ func (a *agenda) recordReview(p *part, started time.Time, changed bool) {
 	case !isTimeDue(a.poked, started):
 	case a.hinted.After(started): // the answer may be older than the hint
 		a.poked = now.Add(pokeSpacing)
+	// The repetition is done, or the review has found the loss of a right that the hint was about.
 	case !a.poked.Before(a.repeat), changed && p.run == nil:
 		a.poked = time.Time{}
 	default:

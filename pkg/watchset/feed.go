@@ -125,11 +125,13 @@ type partOf struct{}
 
 func (f *feed) callHandlerFor(ctx context.Context, e *entry) {
 	switch {
+	// The object was created and deleted before the handler got it, so there is nothing to pass on.
 	case e.seen == nil && e.now == nil:
 	case e.seen == nil:
 		f.callCreateHandler(ctx, e)
 	case e.now == nil:
 		f.callDeleteHandler(ctx, e)
+	// Another object has the name now: the handler gets the end of the old one, too.
 	case e.seen.GetUID() != e.now.GetUID():
 		f.callDeleteHandler(ctx, e)
 		f.callCreateHandler(ctx, e)

@@ -126,6 +126,7 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 		}
 	}
 	l.cover.parts[at] = p
+	// A part that was about to be closed for lack of leases is needed again.
 	p.agenda.expire = time.Time{}
 	if first := p.demand.addLease(l, !p.state.isSettled()); !first {
 		return // another lease of the controller holds the part, so its feeds got the objects already
@@ -178,6 +179,7 @@ func (l *Lease) queueDeletionsOf(p *part) {
 // splitClusterWidePart makes an Auto lease change from its cluster-wide part p to one part per namespace, if p is
 // Forbidden and its resource is namespaced.
 func (l *Lease) splitClusterWidePart(p *part, told map[*feed]map[string]client.Object) {
+	// A cluster-scoped resource has no namespaces to fall back to.
 	if l.cover.isClusterWidePart(p) && p.state == Forbidden && !l.cover.down && !p.global {
 		l.cover.down = true
 		l.arrangeNeededParts(told)

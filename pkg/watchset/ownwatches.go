@@ -74,7 +74,7 @@ func (w *ownWatches) startRBACWatches() {
 }
 
 // reviewAfterRBACEvent schedules reviews of the parts whose rights an event may have changed. For the first list it schedules reviews of
-// the Forbidden parts. For a later list it schedules reviews of all parts, because the Set doesn't know which events it missed.
+// the Forbidden parts.
 func (w *ownWatches) reviewAfterRBACEvent(own *part, c change, objects []client.Object) {
 	kind := own.selection.targetResource().Resource
 	w.set.metrics.pokes.WithLabelValues(kind).Inc()
@@ -83,6 +83,7 @@ func (w *ownWatches) reviewAfterRBACEvent(own *part, c change, objects []client.
 		return
 	}
 	w.bindings.replaceBindingsOfKind(kind, objects)
+	// Before a later list, the Set may have missed events, so all parts are reviewed.
 	first := own.settled == ""
 	for _, p := range w.set.parts.all {
 		if !first || p.state == Forbidden {

@@ -157,6 +157,7 @@ func (p *part) endRunAndEmpty(state State, err error) {
 	memory := p.takePendingEntries(state)
 	p.contents.replaceReadStore(p.selection.newObjectStore(nil))
 	p.contents.known = nil
+	// The kind may come back under another resource, or in another scope, so discovery is asked again.
 	p.resolved = p.resolved && (state != NotServed || !p.selection.requestNamesKind())
 	p.agenda.verify, p.agenda.degrade = time.Time{}, time.Time{}
 	p.agenda.retry = time.Now().Add(p.set.options.Backoff.delayAfterAttempts(p.attempts))
@@ -197,6 +198,7 @@ func (p *part) becomeSynced() {
 	}
 	p.attempts = 0
 	if !p.selection.isWatchedForSet() {
+		// The server lets an open watch go on after its right is revoked, so the right is checked regularly.
 		p.agenda.verify = p.set.options.nextRegularCheck()
 	}
 	p.agenda.armTimer(p)

@@ -21,9 +21,9 @@ type Request struct {
 	// Resource to list and watch. Its version and its resource are needed.
 	Resource schema.GroupVersionResource
 	// Kind to list and watch, in place of Resource. An empty version means the one that the server prefers. The Set asks discovery for the
-	// kind's resource, and asks again after the server has stopped serving the kind. For a kind of a CRD without a version it also asks again
-	// at each regular check of rights. If the identity may watch CRDs, it asks when a CRD of the group changes, too. If the server prefers
-	// another version then, the informer changes over to that one without leaving its state. Status names the resource.
+	// kind's resource, and asks again after the server has stopped serving the kind. For a kind of a CRD without a version it also asks
+	// again at each regular check of rights. If the identity may watch CRDs, it asks when a CRD of the group changes, too. If the server
+	// prefers another version then, the informer changes over to that one without leaving its state. Status names the resource.
 	Kind schema.GroupVersionKind
 	// Scope limits the Request to namespaces or to one object; the zero value is Cluster().
 	Scope Scope

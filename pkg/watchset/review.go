@@ -27,6 +27,7 @@ func (e *examined) verifyRunningRight(ctx context.Context, d rightsDecision) fun
 		return func() bool { return false }
 	}
 	var doubt error
+	// RBAC reports evaluation errors with true denials, too, so only the requests themselves can decide.
 	if d.uncertain {
 		d.missing, doubt = p.selection.tryDeniedVerbs(ctx, d.missing)
 	}
@@ -102,6 +103,7 @@ func (e *examined) decideRestart(ctx context.Context, d rightsDecision) func() b
 	if d.err != nil {
 		ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 		defer cancel()
+		// Where reviews are refused, the answer to a list shows whether the right is back.
 		_, err := p.selection.listSelectedObjects(ctx, metav1.ListOptions{Limit: 1})
 		if apierrors.IsForbidden(err) {
 			d.missing, d.cause = []string{"list"}, err
@@ -138,6 +140,7 @@ func (e *examined) decideResourceServed(ctx context.Context, since time.Time) fu
 	p := e.part
 	served, err := p.discoverServed(ctx, since)
 	return func() bool {
+		// Where discovery is forbidden, the part's own requests show whether the resource is served.
 		if err != nil && (p.selection.requestNamesKind() || !apierrors.IsForbidden(err)) {
 			return false
 		}

@@ -110,6 +110,7 @@ func (v *reviewer) reviewPartsOfKey(key reviewKey, urgent bool) {
 	}
 	v.set.lock.changeUnderLock(func() {
 		for _, e := range due {
+			// An answer about a run that has ended meanwhile doesn't concern the next run.
 			changed := !e.part.gone && e.part.run == e.run && e.conclude()
 			e.part.agenda.recordReview(e.part, started, changed)
 		}

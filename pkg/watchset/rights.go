@@ -173,6 +173,7 @@ func ruleAllowsVerb(rule authorizationv1.ResourceRule, sel *selection, verb stri
 	holds := func(allowed []string, wanted string) bool {
 		return slices.Contains(allowed, wanted) || slices.Contains(allowed, "*")
 	}
+	// A rule with resourceNames allows the list and watch of a single object only.
 	return holds(rule.Verbs, verb) && holds(rule.APIGroups, sel.targetResource().Group) &&
 		holds(rule.Resources, sel.targetResource().Resource) &&
 		(len(rule.ResourceNames) == 0 || sel.key.kind == objectScope && slices.Contains(rule.ResourceNames, sel.key.name))

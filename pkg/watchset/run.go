@@ -137,6 +137,7 @@ func (r *run) recordWatchOpened(initial bool) {
 		return
 	}
 	r.fresh = true
+	// A list counts only with a watch: an identity that may only list would see no change.
 	if r.staged != nil {
 		r.part.replaceByListing(r.staged)
 		r.staged = nil

@@ -23,7 +23,8 @@ type Sink interface {
 	Put(client.Object)
 	Gone(client.Object)
 	// State reports the state of the informer of a namespace, or of the cluster-wide one if namespace is empty. It is called when the state
-	// begins, and when its error or its resource changes. A watch that ends and is opened again within Options.DegradedAfter changes nothing.
+	// begins, and when its error or its resource changes. A watch that ends and is opened again within Options.DegradedAfter changes
+	// nothing.
 	//
 	// In Synced, the objects put so far are those that exist. In Degraded, they are as last seen; there are none if no Replace came since
 	// Forbidden, NotServed or Pending. An informer that never listed anything becomes Degraded, too, when Options.DegradedAfter has passed

@@ -40,7 +40,8 @@ type Status struct {
 	Err error
 	// Missing lists the verbs, of list and watch, that the identity may not use.
 	Missing []string
-	// Retry is when a Forbidden or NotServed informer is reviewed next, unless an event of RBAC or CRDs causes an earlier review; else zero.
+	// Retry is when a Forbidden or NotServed informer is reviewed next, unless an event of RBAC or CRDs causes an earlier review; else
+	// zero.
 	Retry time.Time
 	// Objects is how many objects are held.
 	Objects int
