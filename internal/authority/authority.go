@@ -32,8 +32,8 @@ const (
 	Administer Right = "Administer"
 	// CreateHierarchy is the right to create HierarchyConfigurations in a namespace that need not exist.
 	CreateHierarchy Right = "CreateHierarchy"
-	// ChangeTenant is the right to update the LNamespace that Question.Namespace names. Its managers have it, and its sudoers while they use
-	// sudo. UpdateNamespaces includes it.
+	// ChangeTenant is the right to update the LNamespace that Question.Namespace names. Its managers have it, and its sudoers while they
+	// use sudo. UpdateNamespaces includes it.
 	ChangeTenant Right = "ChangeTenant"
 	// DoEverything is the right to every verb on every resource of a namespace. UpdateNamespaces includes it.
 	DoEverything Right = "DoEverything"
@@ -53,8 +53,8 @@ type Question struct {
 	Parent string
 	// Role states why the right is needed, such as "proposed parent".
 	Role string
-	// Instead, unless it is empty, is shown in place of the message about the missing right. It names what is wrong with the tree: until that
-	// is resolved, only a user with cl may make the move.
+	// Instead, unless it is empty, is shown in place of the message about the missing right. It names what is wrong with the tree: until
+	// that is resolved, only a user with cl may make the move.
 	Instead string
 }
 
