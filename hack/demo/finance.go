@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,9 +16,6 @@ import (
 
 // finance is the user who queries the ledger: the commands of this user are SQL, not kubectl's.
 const finance = "finance"
-
-// exporterAccount is the billing exporter's service account.
-const exporterAccount = "system:serviceaccount:warren-system:warren-billing-exporter"
 
 // costCenterLabel is the label of a namespace with the cost center of its tenant, for tools that read labels, such as OpenCost.
 const costCenterLabel = "finance.example.com/cost-center"
@@ -49,14 +45,7 @@ func (w warehouse) startExporter(ctx context.Context, world *devcluster.World, m
 			return nil, fmt.Errorf("writing where the warehouse would be: %w", err)
 		}
 	}
-	var exporter *process.Process
-	err := process.OnFreePort(func(port int) (*process.Process, error) {
-		address := "127.0.0.1:" + strconv.Itoa(port)
-		exporter = process.New(manager, []string{"billing-exporter", "--kubeconfig=" + world.Kubeconfig(exporterAccount),
-			"--config=" + world.Operator.ConfigFile,
-			"--metrics-bind-address=0", "--health-probe-bind-address=" + address}, nil, filepath.Join(world.Dir, "exporter.log"))
-		return exporter, exporter.StartReady(ctx, process.HTTPOK(nil, "http://"+address+"/readyz"))
-	})
+	exporter, _, err := devcluster.StartExporter(ctx, world, manager, world.Operator.ConfigFile, filepath.Join(world.Dir, "exporter.log"))
 	return exporter, err
 }
 

@@ -111,9 +111,8 @@ func playHere(ctx context.Context, root string, ledger warehouse) error {
 		"webhooks and open access.")
 	manager := filepath.Join(root, "bin", "manager")
 	world, err := devcluster.Start(ctx, devcluster.Options{
-		ControlPlane: controlplane.Options{Users: map[string][]string{exporterAccount: {"system:serviceaccounts",
-			"system:serviceaccounts:warren-system"}}},
-		Webhooks: true, Components: []string{"config/components/open-access", "config/components/distribution",
+		ControlPlane: controlplane.Options{Users: map[string][]string{devcluster.ExporterAccount: devcluster.ExporterGroups()}},
+		Webhooks:     true, Components: []string{"config/components/open-access", "config/components/distribution",
 			"config/components/billing-sqlite"},
 		Operator: devcluster.OperatorOptions{Manager: manager}, WithoutOperator: true,
 	})

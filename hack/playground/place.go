@@ -26,6 +26,9 @@ func (p place) stateDir() string { return p.devFile("state") }
 // configFile is the operator's configuration, which outlives the playground: it is the user's to edit.
 func (p place) configFile() string { return p.devFile("config.yaml") }
 
+// ledgerFile is the billing ledger. It goes with the playground, as the namespaces go that it names.
+func (p place) ledgerFile() string { return filepath.Join(p.stateDir(), "billing.db") }
+
 func (p place) logFile() string     { return p.devFile("playground.log") }
 func (p place) pidFile() string     { return p.devFile("playground.pid") }
 func (p place) managerFile() string { return filepath.Join(p.root, "bin", "manager") }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,8 +42,9 @@ func supervise(ctx context.Context, p place, userText string) error {
 	_ = reportLine(reports, readyLine, fmt.Sprintf("Kubernetes %s and the operator run at %s, with policies, webhooks and open access.",
 		world.ControlPlane.Version, world.Config(controlplane.Admin).Host))
 	_ = reports.Close() // `up` reads nothing after readyLine
-	watchOperator(ctx, world)
-	return errors.Join(world.Stop(), p.removeRemains())
+	billing := &exporter{place: p, world: world}
+	watchOperator(ctx, world, billing)
+	return errors.Join(billing.stop(), world.Stop(), p.removeRemains())
 }
 
 // reportLine logs a message and sends it to the process of `up`.
@@ -58,6 +60,8 @@ func startWorld(ctx context.Context, p place, userText string, reports io.Writer
 	if err != nil {
 		return nil, err
 	}
+	known := maps.Clone(users)
+	known[devcluster.ExporterAccount] = devcluster.ExporterGroups()
 	if err := writeConfig(p); err != nil {
 		return nil, err
 	}
@@ -67,8 +71,8 @@ func startWorld(ctx context.Context, p place, userText string, reports io.Writer
 	_ = reportLine(reports, "", "starting etcd, API server, controller manager and the operator …")
 	world, err := devcluster.Start(ctx, devcluster.Options{
 		Webhooks:     true,
-		Components:   []string{openAccess, distribution},
-		ControlPlane: controlplane.Options{Dir: p.stateDir(), Users: users},
+		Components:   components(),
+		ControlPlane: controlplane.Options{Dir: p.stateDir(), Users: known},
 		Operator:     devcluster.OperatorOptions{Manager: p.managerFile(), Dir: p.devFile(""), ConfigFile: p.configFile()},
 	})
 	if err != nil {
@@ -81,19 +85,22 @@ func startWorld(ctx context.Context, p place, userText string, reports io.Writer
 	return world, nil
 }
 
-// openAccess lets the users of the playground make tenants; distribution lets its cluster admin use ResourceDistributions.
-const openAccess, distribution = "config/components/open-access", "config/components/distribution"
+// components let the users of the playground make tenants, its cluster admin use ResourceDistributions, and a billing exporter run.
+func components() []string {
+	return []string{"config/components/open-access", "config/components/distribution", "config/components/billing-sqlite"}
+}
 
-// writeConfig writes the configuration that the manifests deploy, unless the user's file exists already.
+// writeConfig writes the configuration that the manifests deploy, with a billing ledger, unless the user's file exists already.
 func writeConfig(p place) error {
 	if _, err := os.Stat(p.configFile()); err == nil {
 		return nil
 	}
-	manifests, err := devcluster.RenderWith("config/overlays/loopback", openAccess, distribution)
+	manifests, err := devcluster.RenderWith("config/overlays/loopback", components()...)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(p.configFile(), []byte(manifests.Configuration()), 0o644); err != nil {
+	text := fmt.Sprintf("%s\nbilling:\n  driver: sqlite\n  sqlite: {path: %q}\n  flushInterval: 1s\n", manifests.Configuration(), p.ledgerFile())
+	if err := os.WriteFile(p.configFile(), []byte(text), 0o644); err != nil {
 		return fmt.Errorf("writing the operator's configuration: %w", err)
 	}
 	return nil
@@ -122,9 +129,9 @@ func handOut(p place, world *devcluster.World, users map[string][]string) error 
 	return nil
 }
 
-// watchOperator starts the operator again when it ends, as a cluster would, and when the configuration file has changed. It returns when
-// ctx is done, or when a process of the control plane has ended.
-func watchOperator(ctx context.Context, world *devcluster.World) {
+// watchOperator starts the operator and the billing exporter again when they end, as a cluster would, and when the configuration file has
+// changed. It returns when ctx is done, or when a process of the control plane has ended.
+func watchOperator(ctx context.Context, world *devcluster.World, billing *exporter) {
 	cp, operator := world.ControlPlane, world.Operator
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -150,7 +157,11 @@ func watchOperator(ctx context.Context, world *devcluster.World) {
 				if _, err := operator.Stop(); err != nil {
 					log.Print(err)
 				}
+				if err := billing.stop(); err != nil {
+					log.Print(err)
+				}
 			}
+			billing.keepRunning(ctx)
 		case <-operator.Process().Done():
 			ended(operator.Process())
 			select {

@@ -126,6 +126,7 @@ To look at it in a browser: kubectl warren ui --open
 Each user has a file beside these, .dev/USER.kubeconfig: %[10]s.
 The cluster admin's is %[7]s.
 The operator's configuration is %[8]s, its log %[9]s.
+Who pays for what: kubectl warren billing sql 'SELECT namespace, tenant, cost_center, valid_from FROM tenant_billing_periods' --config %[8]s
 To end it: make down
 `, p.root, p.kubeconfig("mia"), p.kubeconfig("alice"), sampleFiles()[0], sampleFiles()[1], sampleFiles()[2],
 		p.kubeconfig(controlplane.Admin), p.configFile(), p.devFile("manager.log"), strings.Join(p.userNames(), ", "))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -84,13 +83,9 @@ func startExporter(ctx context.Context, name, config string) *exporter {
 	Expect(os.MkdirAll(dir, 0o700)).To(Succeed())
 	e := &exporter{config: filepath.Join(dir, "config.yaml")}
 	Expect(os.WriteFile(e.config, []byte(config), 0o600)).To(Succeed())
-	Expect(process.OnFreePort(func(port int) (*process.Process, error) {
-		address := "127.0.0.1:" + strconv.Itoa(port)
-		e.health = "http://" + address
-		e.Process = process.New(manager, []string{"billing-exporter", "--kubeconfig=" + world.Kubeconfig(account), "--config=" + e.config,
-			"--metrics-bind-address=0", "--health-probe-bind-address=" + address}, nil, filepath.Join(dir, "exporter.log"))
-		return e.Process, e.StartReady(ctx, process.HTTPOK(nil, e.health+"/readyz"))
-	})).To(Succeed())
+	var err error
+	e.Process, e.health, err = devcluster.StartExporter(ctx, world, manager, e.config, filepath.Join(dir, "exporter.log"))
+	Expect(err).NotTo(HaveOccurred())
 	return e
 }
 

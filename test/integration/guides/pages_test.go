@@ -1,6 +1,7 @@
 package guides_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // The pages in this order are played one after another in one playground. Each begins with the tenant of the README. PROP-E7 is the page
@@ -26,6 +29,7 @@ var playedPages = []string{
 	"docs/guides/distribution.md",
 	"docs/guides/backup.md",
 	"docs/guides/troubleshooting.md",
+	"docs/guides/billing.md",
 }
 
 // playgroundConfiguration allows the keys of the example of a SubNamespace.
@@ -36,13 +40,25 @@ subNamespaces:
   annotations: [example.com/contact]
 `
 
+// playgroundBilling names the file of a ledger.
+const playgroundBilling = `billing:
+  driver: sqlite
+  sqlite: {path: %q}
+  flushInterval: 1s
+`
+
 var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
 	var playground *devcluster.World
 
 	BeforeAll(func(ctx SpecContext) {
+		ledger := filepath.Join(GinkgoT().TempDir(), "billing.db")
 		w, err := devcluster.Start(ctx, devcluster.Options{
-			Webhooks: true, Components: []string{"config/components/open-access", "config/components/distribution"},
-			Operator: devcluster.OperatorOptions{Config: playgroundConfiguration},
+			Webhooks: true,
+			Components: []string{
+				"config/components/open-access", "config/components/distribution", "config/components/billing-sqlite",
+			},
+			ControlPlane: controlplane.Options{Users: map[string][]string{devcluster.ExporterAccount: devcluster.ExporterGroups()}},
+			Operator:     devcluster.OperatorOptions{Config: playgroundConfiguration + fmt.Sprintf(playgroundBilling, ledger)},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
@@ -54,6 +70,16 @@ var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
 		home := filepath.Join(w.Dir, "home")
 		Expect(os.MkdirAll(home, 0o700)).To(Succeed())
 		Expect(os.Symlink(filepath.Join(root, "config"), filepath.Join(home, "config"))).To(Succeed())
+		By("the exporter, the configuration and the program manager, as the playground has them")
+		manager, err := devcluster.BuildManager(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(devcluster.BuildBilling(ctx, programs.Billing)).To(Succeed())
+		exporter, _, err := devcluster.StartExporter(ctx, w, manager, w.Operator.ConfigFile, filepath.Join(w.Dir, "exporter.log"))
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(exporter.Stop)
+		Expect(os.Mkdir(filepath.Join(home, ".dev"), 0o700)).To(Succeed())
+		Expect(os.Symlink(w.Operator.ConfigFile, filepath.Join(home, ".dev", "config.yaml"))).To(Succeed())
+		Expect(os.Symlink(manager, filepath.Join(w.Plugins, "manager"))).To(Or(Succeed(), MatchError(os.ErrExist)))
 	})
 
 	numbers := map[string]string{"docs/guides/hierarchy.md": "HIER-P19 ", "docs/guides/propagation.md": "PROP-E7 "}

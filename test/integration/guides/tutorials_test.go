@@ -48,7 +48,7 @@ var (
 	block  = regexp.MustCompile("(?s)```console\n(.*?)```")
 	prompt = regexp.MustCompile(`^([a-z]*)\$ (.*)$`)
 	// reads matches commands that change nothing, which the test repeats until they print what the guide says.
-	reads = regexp.MustCompile(` (get|tree|list|ns --tenant|describe|trace|wait|events|access|who-can|why|doctor|view|whoami) `)
+	reads = regexp.MustCompile(` (get|tree|list|ns --tenant|describe|trace|wait|events|access|who-can|why|doctor|view|whoami|sql) `)
 	// fails matches the first words of what a refused command prints.
 	fails = regexp.MustCompile(`^(error|Error from server)\b`)
 )
