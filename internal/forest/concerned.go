@@ -28,7 +28,7 @@ func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 
 // RequestMayChange reports whether the refused request of the HierarchyConfiguration in the namespace called name may be judged otherwise
 // after a change that concerns these names. The answer is always true where that namespace is in no tree. It is also true where the
-// parent that is asked for exists and is in no tree. Without a sound path to a root, concerned can't show whether the change matters.
+// parent that is asked for exists and is in no tree.
 func RequestMayChange(s *Snapshot, name string, concerned Concerned) bool {
 	place, h := s.Place(name), s.Hierarchy(name)
 	if h == nil || !place.InTree() || concerned[name] || concerned[place.Path[0]] {
@@ -44,8 +44,10 @@ func RequestMayChange(s *Snapshot, name string, concerned Concerned) bool {
 	switch target := s.Place(parent); {
 	case concerned[parent]:
 		return true
+	// If it had just been created, it would be among the concerned names.
 	case s.Namespace(parent) == nil:
 		return false
+	// Without a sound path to a root, concerned can't show whether the change matters.
 	default:
 		return !target.InTree() || concerned[target.Path[0]]
 	}

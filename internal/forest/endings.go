@@ -26,6 +26,7 @@ func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, m
 	if why := HeldByChildren(s, name); why != "" {
 		return v1alpha1.ReasonDeletionRefused, why
 	}
+	// A parent that is deleted takes its SubNamespaces along, whether or not anybody meant that.
 	if p := s.Namespace(parent); (p == nil || p.Terminating) && !CascadingAllowed(s, name) {
 		return v1alpha1.ReasonNamespaceReleased, "the parent is deleted, but cascading deletion is not allowed; the namespace stays"
 	}

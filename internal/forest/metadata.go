@@ -27,6 +27,7 @@ func DesiredChange(s *Snapshot, name string) Change {
 	if n == nil || n.Terminating || s.rules.isProtected(n) {
 		return Change{}
 	}
+	// Its holders must not keep what came from the tenant.
 	if isAbandoned(s, n) {
 		return compareMetadata(n, releaseKeys(s, n))
 	}
@@ -34,6 +35,7 @@ func DesiredChange(s *Snapshot, name string) Change {
 	if fixed != n {
 		s = s.WithNamespace(fixed)
 	}
+	// Where it belongs can't be judged now, so it keeps all other keys.
 	if s.Place(name).Halted() {
 		return compareMetadata(n, fixed)
 	}
@@ -149,13 +151,13 @@ func deriveTreeLabels(labels map[string]string, path []string) {
 }
 
 // inheritKeys writes the values that e wants on n, which is a copy of old. It removes the keys that the operator wrote earlier and that
-// are no longer wanted, and records which keys are the operator's. A key that somebody else has set to the wanted value stays that
-// person's: the operator won't remove it.
+// are no longer wanted, and records which keys are the operator's.
 func (n *Namespace) inheritKeys(old *Namespace, e [2]effective) {
 	was, ours := old.operatorKeys(), []string{}
 	for i, d := range (Rules{}).bothSides() {
 		have, now := d.of(old), d.of(n)
 		for key, value := range e[i].written {
+			// A key that somebody else has set to the wanted value stays that person's: the operator won't remove it.
 			if current, ok := have[key]; !ok || current != value || was[d.mark+key] {
 				now[key] = value
 				ours = append(ours, d.mark+key)
@@ -225,7 +227,7 @@ func NewRoot(s *Snapshot, tenant *Tenant) *Namespace {
 func Adoption(s *Snapshot, tenant *Tenant) Change {
 	old := s.Namespace(tenant.Name)
 	n := old.clone()
-	delete(n.Annotations, v1alpha1.AnnotationAdopt)
+	delete(n.Annotations, v1alpha1.AnnotationAdopt) // an adoption mark counts once
 	n.Annotations[v1alpha1.AnnotationLNamespaceUID] = tenant.UID
 	n.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
 	setKey(n.Labels, v1alpha1.LabelTemplate, tenant.Template)

@@ -246,6 +246,7 @@ func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
 func (f *Feed) DropNamespace(n *metav1.PartialObjectMetadata) {
 	f.View.changeSnapshot(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		seen.recordVersion(n.ResourceVersion)
+		// The name may have been given again already, in an answer to the operator.
 		if known := old.Namespace(n.Name); known == nil || known.UID != string(n.UID) {
 			return old
 		}
@@ -295,6 +296,7 @@ func (f *Feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 		switch {
 		case seen.isStarting():
 			seen.asked[hc.Namespace] = hc.CreationTimestamp.Time
+		// The same request still means the same parent.
 		case known != nil && known.UID == h.UID && known.Asks(h.Parent):
 			h.ParentUID = known.ParentUID
 		default:
