@@ -71,6 +71,7 @@ func (v *tenantValidator) checkCreatorRules(ctx context.Context, user authentica
 	if len(problems) == 0 {
 		return nil, nil
 	}
+	// Only a request that a rule would refuse costs a question to the authorizer.
 	if yes, err := v.ask.IsClusterAdmin(ctx, user); yes || err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ func checkReviewGenuine(s *forest.Snapshot, k kind, req admission.Request) error
 		}
 	}
 	switch req.Operation {
+	// A creation is about no object that exists, so there is no UID to know.
 	case admissionv1.Create:
 		return nil
 	case admissionv1.Update, admissionv1.Delete:

@@ -2,7 +2,7 @@
 // ValidatingAdmissionPolicies (config/policy) judge what one object alone shows; the webhooks judge what needs other objects. Their
 // handlers leave the decisions to pure functions, which are in the files *_rules.go.
 //
-// An answer must not reveal to its reader which namespaces of strangers exist: type visibility decides which ones it names (sight.go).
+// An answer must not reveal to its reader which namespaces of other users exist: type visibility decides which ones it names (sight.go).
 //
 // If the operator has not received the necessary data yet, the answer is 503 with retryAfterSeconds 1: kubectl then tries again by
 // itself, up to ten times. It is never 401, for which kubectl prints "You must be logged in to the server", and never 409, which kubectl

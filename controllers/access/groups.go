@@ -35,9 +35,9 @@ type groups struct {
 	timing  Timing
 	live    client.Reader
 	tenants client.Reader // LNamespaces, from the manager's cache
-	loop    *requeue.Loop // runs look
+	loop    *requeue.Loop // runs reviewBindings
 	again   requeue.Source[reconcile.Request]
-	// restUntil is when the next look may begin. Only look uses it.
+	// restUntil is when the next review of bindings may begin. Only reviewBindings uses it.
 	restUntil time.Time
 
 	mu        sync.Mutex          // guards all below; no request is sent while it is held

@@ -85,6 +85,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	if seen.deleting {
 		return ctrl.Result{}, nil // Withdraw, called by the LNamespace's finalizer, reports
 	}
+	// The worker that writes the shared object is done soon, so a condition would only flicker.
 	if len(done.busy) > 0 {
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: wait.Jitter(r.Timing.ErrorMin/2, 1)}, nil

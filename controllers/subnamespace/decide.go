@@ -28,9 +28,9 @@ func (v verdict) orActive() verdict {
 	return v
 }
 
-// decideVerdict judges, in this order: whether the name was lost to strangers, the parent, and the name. If the namespace is still to be
-// created, the naming policies and the depth come next. The first obstacle decides. Admission judges by the same rules
-// (webhooks/subnamespace_rules.go).
+// decideVerdict judges, in this order: whether the name was lost to a namespace outside of the tree, the parent, and
+// the name. If the namespace is still to be created, the naming policies and the depth come next. The first obstacle
+// decides. Admission judges by the same rules (webhooks/subnamespace_rules.go).
 func decideVerdict(s *forest.Snapshot, sub *v1alpha1.SubNamespace) verdict {
 	parent, name := sub.Namespace, sub.Name
 	if sub.NameLost() && !s.Namespace(name).BoundTo(parent) {

@@ -97,6 +97,7 @@ func Restore(existing, desired Object) Object {
 	switch want := desired.(type) {
 	case *rbacv1.ClusterRole:
 		role := restored.(*rbacv1.ClusterRole)
+		// With an AggregationRule, the API server would replace the rules again.
 		role.Rules, role.AggregationRule = want.Rules, nil
 	default:
 		setSubjects(restored, Subjects(desired))
