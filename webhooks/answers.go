@@ -35,8 +35,8 @@ var (
 	kindNamespace    = kind{"", "Namespace", "namespaces"}
 )
 
-// refusalOfProblems returns the answer to a request with problems, all of them in one error: with code 403 if each of them is of type
-// Forbidden, else 422. It is nil if there is no problem.
+// refusalOfProblems returns the answer to a request with problems, all of them in one error: with code 403 if each of
+// them is of type Forbidden, else 422. It is nil if there is no problem.
 func (k kind) refusalOfProblems(name string, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil
@@ -59,7 +59,8 @@ func askToRetry(message string) error {
 	return err
 }
 
-// responseForError returns the response that refuses a request with err: with its status where err is an APIStatus, else with code 500.
+// responseForError returns the response that refuses a request with err: with its status where err is an APIStatus,
+// else with code 500.
 func responseForError(err error) admission.Response {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 	var known apierrors.APIStatus

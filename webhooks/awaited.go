@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// refuseAwaitedName refuses a name to users without authority over the namespaces that wait for a parent of that name: these namespaces
-// would join the tree of the user who takes the name.
+// refuseAwaitedName refuses a name to users without authority over the namespaces that wait for a parent of that name:
+// these namespaces would join the tree of the user who takes the name.
 func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot,
 	name string) (field.ErrorList, error) {
 	waiting := forest.WaitingFor(s, name)
@@ -25,8 +25,8 @@ func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authentic
 	return checkNameNotAwaited(ctx, ask, user, waiting, name), nil
 }
 
-// refuseAwaitedRoot refuses a name for a new LNamespace if namespaces wait for a parent of that name, unless a cluster admin creates the
-// LNamespace: its sudoers would be cluster-admin in all these namespaces.
+// refuseAwaitedRoot refuses a name for a new LNamespace if namespaces wait for a parent of that name, unless a cluster
+// admin creates the LNamespace: its sudoers would be cluster-admin in all these namespaces.
 func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot,
 	name string) (field.ErrorList, error) {
 	waiting := forest.WaitingFor(s, name)
@@ -39,7 +39,8 @@ func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authentic
 	return checkNameNotAwaited(ctx, ask, user, waiting, name), nil
 }
 
-// checkNameNotAwaited returns the refusal of a name that namespaces wait for. It names those namespaces that the user may see.
+// checkNameNotAwaited returns the refusal of a name that namespaces wait for. It names those namespaces that the user
+// may see.
 func checkNameNotAwaited(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, waiting []string,
 	name string) field.ErrorList {
 	why := ""

@@ -22,7 +22,8 @@ func matchingBillingDefaults(defaults []config.BillingDefault, username string, 
 	return matching
 }
 
-// agreesWithDefault reports whether every field that is stated has the value of the default; an empty field agrees with any value.
+// agreesWithDefault reports whether every field that is stated has the value of the default; an empty field agrees with
+// any value.
 func agreesWithDefault(stated, by v1alpha1.Billing) bool {
 	return (stated.CostCenter == "" || stated.CostCenter == by.CostCenter) &&
 		(stated.Owner == "" || stated.Owner == by.Owner) &&
@@ -49,8 +50,8 @@ func fillEmptyBillingFields(stated v1alpha1.Billing, matching []v1alpha1.Billing
 	return filled
 }
 
-// billingAllowed checks the billing that a user who is no cluster admin states, where the configuration has defaults: it must agree
-// with one of those that apply to the user.
+// billingAllowed checks the billing that a user who is no cluster admin states, where the configuration has defaults:
+// it must agree with one of those that apply to the user.
 func billingAllowed(stated v1alpha1.Billing, matching []v1alpha1.Billing) field.ErrorList {
 	if slices.ContainsFunc(matching, func(d v1alpha1.Billing) bool { return agreesWithDefault(stated, d) }) ||
 		agreesWithDefault(stated, v1alpha1.Billing{}) {

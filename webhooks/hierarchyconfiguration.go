@@ -25,8 +25,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// hierarchyValidator checks HierarchyConfigurations. The webhook isn't called for deletions: an outage must not block the deletion
-// of a namespace with its contents, and deleting the object doesn't move the namespace.
+// hierarchyValidator checks HierarchyConfigurations. The webhook isn't called for deletions: an outage must not block
+// the deletion of a namespace with its contents, and deleting the object doesn't move the namespace.
 type hierarchyValidator struct {
 	liveView
 	ask    authorizer.Asker
@@ -95,8 +95,8 @@ func (v *hierarchyValidator) checkHierarchyChange(ctx context.Context, old v1alp
 // dryRunTimeout bounds the dry run, well below the timeout of the webhook: a Warning is worth no longer wait.
 const dryRunTimeout = 2 * time.Second
 
-// dryRunPlacing has the API server judge, by a dry run, the write by which the operator will place the namespace. It returns the
-// refusal, which the author of the request would otherwise find only in a condition.
+// dryRunPlacing has the API server judge, by a dry run, the write by which the operator will place the namespace. It
+// returns the refusal, which the author of the request would otherwise find only in a condition.
 func (v *hierarchyValidator) dryRunPlacing(ctx context.Context, s *forest.Snapshot, now *v1alpha1.HierarchyConfiguration) []string {
 	change := forest.DesiredChange(s.WithHierarchy(forest.HierarchyOf(now.Namespace, string(now.UID), now.Spec)), now.Namespace)
 	if change.Empty() || v.dryRun == nil {
@@ -118,7 +118,8 @@ func (v *hierarchyValidator) dryRunPlacing(ctx context.Context, s *forest.Snapsh
 	return []string{"the request waits, because the API server refuses to place the namespace: " + policySentenceOf(err.Error())}
 }
 
-// policySentenceOf returns the sentence of the policy that refused a request, without the words that the API server puts before it.
+// policySentenceOf returns the sentence of the policy that refused a request, without the words that the API server
+// puts before it.
 func policySentenceOf(refusal string) string {
 	if _, sentence, found := strings.Cut(refusal, " denied request: "); found {
 		return sentence
@@ -126,8 +127,8 @@ func policySentenceOf(refusal string) string {
 	return refusal
 }
 
-// namespacesOfOwnChain returns the namespace itself, its ancestors by the labels parent, and the namespaces in its annotation ancestry.
-// The namespace's users know these names already, because its labels and annotations hold them.
+// namespacesOfOwnChain returns the namespace itself, its ancestors by the labels parent, and the namespaces in its
+// annotation ancestry. The namespace's users know these names already, because its labels and annotations hold them.
 func namespacesOfOwnChain(s *forest.Snapshot, namespace string) []string {
 	chain := append(authority.Above(s, namespace), namespace)
 	if n := s.Namespace(namespace); n != nil {
@@ -136,9 +137,9 @@ func namespacesOfOwnChain(s *forest.Snapshot, namespace string) []string {
 	return chain
 }
 
-// refuseBlindly answers a user who may not see the namespace that spec.parent names: it returns which rights the user lacks. This answer
-// comes first, because any other one would reveal that namespace's state, its tree or its existence. It is nil if the user may see the
-// namespace, or lacks no right.
+// refuseBlindly answers a user who may not see the namespace that spec.parent names: it returns which rights the user
+// lacks. This answer comes first, because any other one would reveal that namespace's state, its tree or its existence.
+// It is nil if the user may see the namespace, or lacks no right.
 func (v *hierarchyValidator) refuseBlindly(ctx context.Context, user authenticationv1.UserInfo, own []string,
 	now *v1alpha1.HierarchyConfiguration, verdict hierarchyVerdict) (field.ErrorList, error) {
 	target, seen := valueOrEmpty(now.Spec.Parent), true
@@ -152,7 +153,8 @@ func (v *hierarchyValidator) refuseBlindly(ctx context.Context, user authenticat
 	return v.checkRequestRights(ctx, user, own, now.Spec.Parent, verdict.requests)
 }
 
-// checkRequestRights asks the authorizer the questions of all requests at once. For each field, it returns the first right that is missing.
+// checkRequestRights asks the authorizer the questions of all requests at once. For each field, it returns the first
+// right that is missing.
 func (v *hierarchyValidator) checkRequestRights(ctx context.Context, user authenticationv1.UserInfo, own []string, parent *string,
 	requests []request) (field.ErrorList, error) {
 	var questions []authority.Question
@@ -192,8 +194,8 @@ func (v *hierarchyValidator) namespaceExistence(ctx context.Context, reads *read
 	}
 }
 
-// isKeyUndelegated reports whether only a cluster admin may propagate or override a key: the configuration says so, or the key names who
-// pays.
+// isKeyUndelegated reports whether only a cluster admin may propagate or override a key: the configuration says so, or
+// the key names who pays.
 func (v *hierarchyValidator) isKeyUndelegated(key string) bool {
 	c := v.config
 	return c.Inheritance.Undelegated.Match(key) || c.Billing.NamespaceLabels.Has(key)

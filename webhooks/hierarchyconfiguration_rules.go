@@ -29,8 +29,8 @@ type hierarchyVerdict struct {
 	unknown string
 }
 
-// checkHierarchySpec checks what changes in the HierarchyConfiguration of namespace from old to now. Namespaces that g doesn't let it
-// name are left out of the texts.
+// checkHierarchySpec checks what changes in the HierarchyConfiguration of namespace from old to now. Namespaces that g
+// doesn't let it name are left out of the texts.
 func checkHierarchySpec(s *forest.Snapshot, namespace string, old, now v1alpha1.HierarchyConfigurationSpec, rules keyRules,
 	exists func(string) bool, g *visibility) hierarchyVerdict {
 	move := authority.Judge(s, authority.Change{Namespace: namespace, Old: old.Parent, New: now.Parent}, exists)
@@ -100,8 +100,8 @@ func (v *hierarchyVerdict) checkReplacedValues(after *forest.Snapshot, namespace
 	}
 }
 
-// problemOfDenial returns the problem of a request after the authorizer has denied one of its questions. The parameter no is that
-// question.
+// problemOfDenial returns the problem of a request after the authorizer has denied one of its questions. The parameter
+// no is that question.
 func (r request) problemOfDenial(user string, no authority.Question, parent *string, g *visibility) *field.Error {
 	if no.Instead != "" {
 		return field.Invalid(r.field, valueOrEmpty(parent), no.Instead)

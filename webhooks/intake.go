@@ -16,11 +16,13 @@ import (
 const (
 	// maxBody is the largest AdmissionReview that is read, in bytes.
 	maxBody = 3 << 20
-	// maxBodies is how much of all reviews together is held at once, in bytes; decoding takes several times as much memory.
+	// maxBodies is how much of all reviews together is held at once, in bytes; decoding takes several times as much
+	// memory.
 	maxBodies = 32 << 20
 	// bodyTimeout is how long a review may take to arrive. An API server sends it at once.
 	bodyTimeout = 10 * time.Second
-	// answerTimeout is a little more than an API server waits for an answer, by the timeoutSeconds of our configurations.
+	// answerTimeout is a little more than an API server waits for an answer, by the timeoutSeconds of our
+	// configurations.
 	answerTimeout = 10 * time.Second
 )
 
@@ -36,9 +38,10 @@ type intake struct{ room *semaphore.Weighted }
 
 func newLimitedIntake() intake { return intake{semaphore.NewWeighted(maxBodies)} }
 
-// limitBodySize returns handler with a bound on what it reads. If a body is too large, the read fails with errTooLarge, which the handler
-// answers. When the process is to stop, the server's context ends, and with it the context of each review. A review that is being answered
-// at that time is still answered, because no request of a user may fail in a roll-out.
+// limitBodySize returns handler with a bound on what it reads. If a body is too large, the read fails with errTooLarge,
+// which the handler answers. When the process is to stop, the server's context ends, and with it the context of each
+// review. A review that is being answered at that time is still answered, because no request of a user may fail in a
+// roll-out.
 func (i intake) limitBodySize(handler http.Handler) http.Handler {
 	return http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)
@@ -52,8 +55,8 @@ func (i intake) limitBodySize(handler http.Handler) http.Handler {
 	}), maxBody)
 }
 
-// body is the body of one review. A body that doesn't begin as a JSON object is refused: it would be taken for YAML, in which
-// aliases expand a megabyte to gigabytes.
+// body is the body of one review. A body that doesn't begin as a JSON object is refused: it would be taken for YAML, in
+// which aliases expand a megabyte to gigabytes.
 type body struct {
 	io.ReadCloser
 	room *semaphore.Weighted

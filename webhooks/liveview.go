@@ -16,14 +16,15 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// liveView is what the rules know besides the object that they judge: the shared view, completed by reads from the API server.
+// liveView is what the rules know besides the object that they judge: the shared view, completed by reads from the API
+// server.
 type liveView struct {
 	view View
 	live client.Reader
 }
 
-// snapshotWith returns the forest. Those of the named namespaces that it lacks are read from the API server and added: a namespace that
-// the user has just created must not be called missing.
+// snapshotWith returns the forest. Those of the named namespaces that it lacks are read from the API server and added:
+// a namespace that the user has just created must not be called missing.
 func (l liveView) snapshotWith(ctx context.Context, names ...string) (*forest.Snapshot, error) {
 	s := l.view.Snapshot()
 	for _, name := range names {
@@ -70,9 +71,9 @@ func readFailedError(what string, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("could not read %s: %w", what, err))
 }
 
-// recheckDeletionLive returns f, the judgement on the deletion of the namespace called name. Children may forbid the deletion although a
-// spec already allows it, because the namespaces don't carry that permission yet. Then recheckDeletionLive returns an error that asks the
-// client to retry: a refusal would be outdated a second later.
+// recheckDeletionLive returns f, the judgement on the deletion of the namespace called name. Children may forbid the
+// deletion although a spec already allows it, because the namespaces don't carry that permission yet. Then
+// recheckDeletionLive returns an error that asks the client to retry: a refusal would be outdated a second later.
 func (l liveView) recheckDeletionLive(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
 	if len(forest.HoldingChildren(s, name)) == 0 {
 		return f, nil
@@ -89,8 +90,8 @@ func (l liveView) recheckDeletionLive(ctx context.Context, s *forest.Snapshot, n
 	return f, nil
 }
 
-// allowsCascading reads from the API server whether the HierarchyConfiguration or the LNamespace of a namespace allows cascading
-// deletion.
+// allowsCascading reads from the API server whether the HierarchyConfiguration or the LNamespace of a namespace allows
+// cascading deletion.
 func (l liveView) allowsCascading(ctx context.Context, s *forest.Snapshot, name string) (bool, error) {
 	hc, err := readHierarchyOf(ctx, l.live, name)
 	if err != nil || hc != nil && hc.Spec.AllowCascadingDeletion {

@@ -50,8 +50,8 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 	return f.warnings, kindLNamespace.refusalOfProblems(lns.Name, f.problems)
 }
 
-// checkCreatorRules checks what depends on the user who creates the LNamespace: the billing and the number of LNamespaces. Neither limits
-// cluster admins.
+// checkCreatorRules checks what depends on the user who creates the LNamespace: the billing and the number of
+// LNamespaces. Neither limits cluster admins.
 func (v *tenantValidator) checkCreatorRules(ctx context.Context, user authenticationv1.UserInfo,
 	lns *v1alpha1.LNamespace) (field.ErrorList, error) {
 	c := v.config
@@ -78,8 +78,9 @@ func (v *tenantValidator) checkCreatorRules(ctx context.Context, user authentica
 	return problems, nil
 }
 
-// countTenantsFor counts the LNamespaces that count for who (see forest.CountsFor). It reads from the API server, so that a user who
-// creates many in a row gets hardly more than the limit. Of those created at the same moment, the reconciler holds the youngest back.
+// countTenantsFor counts the LNamespaces that count for who (see forest.CountsFor). It reads from the API server, so
+// that a user who creates many in a row gets hardly more than the limit. Of those created at the same moment, the
+// reconciler holds the youngest back.
 func (v *tenantValidator) countTenantsFor(ctx context.Context, s *forest.Snapshot, who string) (int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespaceList"))

@@ -17,8 +17,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// tenantDefaults fills in who runs a new LNamespace and who pays for it. It writes the JSON patch itself, because a Defaulter of
-// controller-runtime marshals the whole object again, with every zero value that the requester left out.
+// tenantDefaults fills in who runs a new LNamespace and who pays for it. It writes the JSON patch itself, because a
+// Defaulter of controller-runtime marshals the whole object again, with every zero value that the requester left out.
 type tenantDefaults struct {
 	liveView
 	ask               authorizer.Asker
@@ -67,8 +67,8 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 	return admission.Patched("", patches...).WithWarnings(warnings...)
 }
 
-// defaultPeoplePatches returns patches that list the requester as manager, and as sudoer, if that list of the LNamespace is empty. If the
-// requester can't be listed, it returns a warning.
+// defaultPeoplePatches returns patches that list the requester as manager, and as sudoer, if that list of the
+// LNamespace is empty. If the requester can't be listed, it returns a warning.
 func (d *tenantDefaults) defaultPeoplePatches(ctx context.Context, lns *v1alpha1.LNamespace,
 	user authenticationv1.UserInfo) (patches []jsonpatch.Operation, warnings []string, err error) {
 	subject, listable := creatorAsSubject(user.Username)
@@ -95,7 +95,8 @@ func (d *tenantDefaults) defaultPeoplePatches(ctx context.Context, lns *v1alpha1
 	return patches, warnings, nil
 }
 
-// defaultBillingPatches returns patches that fill in the first default that applies to the requester and agrees with the stated fields.
+// defaultBillingPatches returns patches that fill in the first default that applies to the requester and agrees with
+// the stated fields.
 func (d *tenantDefaults) defaultBillingPatches(lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) []jsonpatch.Operation {
 	var stated v1alpha1.Billing
 	if lns.Spec.Billing != nil {

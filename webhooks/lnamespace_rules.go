@@ -24,9 +24,9 @@ type tenantRules struct {
 	operatorNamespace string
 }
 
-// checkTenantForm refuses two mistakes that the API server's own message would explain badly. For a name with a character such as _, that
-// message may state that dots are allowed. For an item of a list that is plain text, such as bob, it complains only about the type. raw is
-// an LNamespace as it was written, before its schema is judged.
+// checkTenantForm refuses two mistakes that the API server's own message would explain badly. For a name with a
+// character such as _, that message may state that dots are allowed. For an item of a list that is plain text, such as
+// bob, it complains only about the type. raw is an LNamespace as it was written, before its schema is judged.
 func checkTenantForm(raw []byte) field.ErrorList {
 	var problems field.ErrorList
 	var object struct {
@@ -102,9 +102,9 @@ func (f *findings) tenantTemplate(s *forest.Snapshot, old, now string) {
 	f.addWarnings(warnings...)
 }
 
-// checkNewSubjects refuses newly listed subjects that would get nothing. A subject that was listed before is left alone, even if it gets
-// nothing any more: only the condition of the LNamespace reports that. The snapshot must hold the namespaces of the service
-// accounts.
+// checkNewSubjects refuses newly listed subjects that would get nothing. A subject that was listed before is left
+// alone, even if it gets nothing any more: only the condition of the LNamespace reports that. The snapshot must hold
+// the namespaces of the service accounts.
 func checkNewSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operatorNamespace string) field.ErrorList {
 	around := grants.Surroundings{
 		OperatorNamespace: operatorNamespace,
@@ -135,7 +135,8 @@ func serviceAccountNamespaces(lns *v1alpha1.LNamespace) []string {
 	return namespaces
 }
 
-// billingComplete checks the billing of a new LNamespace, after defaulting: required fields and the pattern of cost centers.
+// billingComplete checks the billing of a new LNamespace, after defaulting: required fields and the pattern of cost
+// centers.
 func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.ErrorList {
 	if stated == nil {
 		stated = &v1alpha1.Billing{}
@@ -158,8 +159,8 @@ func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.Error
 	return problems
 }
 
-// checkTenantDeletion checks the deletion of an LNamespace by a person. An LNamespace that doesn't own its root may always be
-// deleted, because that leaves the namespace alone.
+// checkTenantDeletion checks the deletion of an LNamespace by a person. An LNamespace that doesn't own its root may
+// always be deleted, because that leaves the namespace alone.
 func checkTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace, g *visibility) findings {
 	if !lns.DeletionTimestamp.IsZero() || !s.Owns(lns.Name, string(lns.UID)) {
 		return findings{}
@@ -177,8 +178,8 @@ func checkTenantCount(user string, has, most int) field.ErrorList {
 			forest.OneOr(has-most+1)))}
 }
 
-// creatorAsSubject returns the subject that a new LNamespace lists as its first manager and sudoer; false if the user can't be listed. It
-// refuses everything that the schema of a Subject refuses.
+// creatorAsSubject returns the subject that a new LNamespace lists as its first manager and sudoer; false if the user
+// can't be listed. It refuses everything that the schema of a Subject refuses.
 func creatorAsSubject(username string) (v1alpha1.Subject, bool) {
 	if account, ok := strings.CutPrefix(username, "system:serviceaccount:"); ok {
 		namespace, name, found := strings.Cut(account, ":")

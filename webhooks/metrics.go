@@ -15,7 +15,8 @@ var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(requests) }
 
-// countAnswers counts the answers of a handler. A panic counts as a refusal, since the webhook server answers it with an error.
+// countAnswers counts the answers of a handler. A panic counts as a refusal, since the webhook server answers it with
+// an error.
 func countAnswers(name string, handler admission.Handler) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		var response admission.Response

@@ -40,8 +40,9 @@ func (v *namespaceValidator) ValidateUpdate(ctx context.Context, was, is *corev1
 	return v.checkNamespaceChange(ctx, s.WithNamespace(old), old, now)
 }
 
-// snapshotFor returns the forest with what a change of a namespace refers to. The SubNamespace that would own the namespace is that of the
-// API server: the deletion of one that the forest has not seen yet would take the namespace with it.
+// snapshotFor returns the forest with what a change of a namespace refers to. The SubNamespace that would own the
+// namespace is that of the API server: the deletion of one that the forest has not seen yet would take the namespace
+// with it.
 func (v *namespaceValidator) snapshotFor(ctx context.Context, old, now *forest.Namespace) (*forest.Snapshot, error) {
 	s, err := v.snapshotWith(ctx, now.Parent(), now.Template())
 	parent := newOwner(old, now)
@@ -70,7 +71,8 @@ func (v *namespaceValidator) readSubLive(ctx context.Context, parent, name strin
 	return sub, nil
 }
 
-// checkNamespaceChange checks a namespace that is created or changed. The answer names only namespaces that the user may see.
+// checkNamespaceChange checks a namespace that is created or changed. The answer names only namespaces that the user
+// may see.
 func (v *namespaceValidator) checkNamespaceChange(ctx context.Context, before *forest.Snapshot, old,
 	now *forest.Namespace) (admission.Warnings, error) {
 	user, err := requestingUser(ctx)
@@ -106,8 +108,8 @@ func (v *namespaceValidator) ValidateDelete(ctx context.Context, n *corev1.Names
 	return answerNamespace(f, n.Name)
 }
 
-// isOwnedLive reads from the API server whether the SubNamespace of a bound namespace exists and is not being deleted. A SubNamespace
-// whose deletion the forest has not seen yet must not keep its namespace from being deleted.
+// isOwnedLive reads from the API server whether the SubNamespace of a bound namespace exists and is not being deleted.
+// A SubNamespace whose deletion the forest has not seen yet must not keep its namespace from being deleted.
 func (v *namespaceValidator) isOwnedLive(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (bool, error) {
 	if n.Terminating || s.Protected(n.Name) || owningSubNamespace(s, n) == nil {
 		return false, nil

@@ -12,8 +12,9 @@ import (
 
 var metadataLabels = field.NewPath("metadata", "labels")
 
-// checkNamespace checks a namespace that is created or changed. before is the forest that has the namespace as old describes it. If the
-// namespace is created, old is nil, and before lacks it. Only changes are judged: the reconcilers report what was wrong already.
+// checkNamespace checks a namespace that is created or changed. before is the forest that has the namespace as old
+// describes it. If the namespace is created, old is nil, and before lacks it. Only changes are judged: the reconcilers
+// report what was wrong already.
 func checkNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *visibility) findings {
 	if old == nil {
 		old = &forest.Namespace{Name: now.Name}
@@ -35,7 +36,8 @@ type namespaceChange struct {
 	sight         *visibility
 }
 
-// newOwner returns the parent in which a SubNamespace would own the namespace by this change; "" if the change binds it to none.
+// newOwner returns the parent in which a SubNamespace would own the namespace by this change; "" if the change binds it
+// to none.
 func newOwner(old, now *forest.Namespace) string {
 	if !now.Bound() || old.BoundTo(now.Parent()) {
 		return ""
@@ -43,7 +45,8 @@ func newOwner(old, now *forest.Namespace) string {
 	return now.Parent()
 }
 
-// checkNotTakenAlong refuses to bind the namespace to a SubNamespace that is being deleted: the operator would delete both.
+// checkNotTakenAlong refuses to bind the namespace to a SubNamespace that is being deleted: the operator would delete
+// both.
 func (c *namespaceChange) checkNotTakenAlong() {
 	parent := newOwner(c.old, c.now)
 	if sub := c.before.Sub(parent, c.now.Name); parent != "" && sub != nil && sub.Deleting {
@@ -115,7 +118,8 @@ func templateTarget(s *forest.Snapshot, at *field.Path, name string) (field.Erro
 	return nil, nil
 }
 
-// checkNotProtected refuses the labels type and parent to a protected namespace: the configuration, or a label, keeps it out of the forest.
+// checkNotProtected refuses the labels type and parent to a protected namespace: the configuration, or a label, keeps
+// it out of the forest.
 func (c *namespaceChange) checkNotProtected() {
 	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent} {
 		if value := c.now.Labels[key]; value != "" && value != c.old.Labels[key] && c.after.Protected(c.now.Name) {
@@ -134,8 +138,8 @@ func (c *namespaceChange) checkPlaceKept() {
 	_, hadAncestry := c.old.Annotations[v1alpha1.AnnotationAncestry]
 	_, hasAncestry := c.now.Annotations[v1alpha1.AnnotationAncestry]
 	switch owner, undo := c.findOwner(); {
-	// The annotation is lost, too, so a manifest without Warren's keys has replaced the whole object. Its author doesn't mean that
-	// (SUB-T16).
+	// The annotation is lost, too, so a manifest without Warren's keys has replaced the whole object. Its author
+	// doesn't mean that (SUB-T16).
 	case owner != "" && hadAncestry && !hasAncestry:
 		why := owner + " would lose this namespace, with the rights and copies in it: keep the labels and annotations of " + v1alpha1.Domain +
 			", as kubectl apply does"
@@ -150,9 +154,9 @@ func (c *namespaceChange) checkPlaceKept() {
 	}
 }
 
-// findOwner returns what keeps the namespace in its tree, and the command for a cluster admin that puts it back there. The owner is "" if
-// nothing but its labels kept it there. Both are "" for a root that the change doesn't take from its LNamespace, and for one of no
-// LNamespace.
+// findOwner returns what keeps the namespace in its tree, and the command for a cluster admin that puts it back there.
+// The owner is "" if nothing but its labels kept it there. Both are "" for a root that the change doesn't take from its
+// LNamespace, and for one of no LNamespace.
 func (c *namespaceChange) findOwner() (owner, undo string) {
 	name, parent := c.now.Name, c.old.Parent()
 	tenant := c.before.TenantOf(name)
@@ -200,8 +204,8 @@ func countOrListChildren(children []string, g *visibility) string {
 	return fmt.Sprintf("%d children (%s)", len(children), g.joinVisibleTexts(children))
 }
 
-// checkNamespaceDeletion checks a deletion by a person. The webhook isn't called when the operator or the namespace controller
-// deletes.
+// checkNamespaceDeletion checks a deletion by a person. The webhook isn't called when the operator or the namespace
+// controller deletes.
 func checkNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *visibility) findings {
 	at := field.NewPath("metadata", "name")
 	if n.Terminating || s.Protected(n.Name) {
@@ -215,8 +219,8 @@ func checkNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *visibili
 	return f
 }
 
-// owningSubNamespace returns the SubNamespace that a bound namespace belongs to, as far as the forest knows; nil if there is none, or it is
-// being deleted.
+// owningSubNamespace returns the SubNamespace that a bound namespace belongs to, as far as the forest knows; nil if
+// there is none, or it is being deleted.
 func owningSubNamespace(s *forest.Snapshot, n *forest.Namespace) *forest.Sub {
 	if !n.Bound() || n.Parent() == "" {
 		return nil

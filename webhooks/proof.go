@@ -14,9 +14,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkReviewGenuine refuses a review that no API server would send to the path that judges kind k. It also refuses one about an existing
-// object if the sender doesn't know the object's UID. Unless --webhook-client-ca is set, the port answers everybody who reaches it:
-// without this check, the sender of a made-up review would learn the names of other people's namespaces.
+// checkReviewGenuine refuses a review that no API server would send to the path that judges kind k. It also refuses one
+// about an existing object if the sender doesn't know the object's UID. Unless --webhook-client-ca is set, the port
+// answers everybody who reaches it: without this check, the sender of a made-up review would learn the names of other
+// people's namespaces.
 func checkReviewGenuine(s *forest.Snapshot, k kind, req admission.Request) error {
 	if req.Kind.Group != k.group || req.Kind.Kind != k.name || req.Resource.Resource != k.resource || req.SubResource != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("this path judges requests about %s of API group %q, without a subresource; the review "+
@@ -39,8 +40,9 @@ func checkReviewGenuine(s *forest.Snapshot, k kind, req admission.Request) error
 }
 
 // mostTokens is how many names, values and brackets of JSON the spec of each kind may have. Its schema allows fewer (a
-// ResourceDistribution's resource aside). An API server checks the schema before it asks a validating webhook, but the sender of a made-up
-// review doesn't. Each entry of a list may cost a question to the authorizer and a sentence in the answer.
+// ResourceDistribution's resource aside). An API server checks the schema before it asks a validating webhook, but the
+// sender of a made-up review doesn't. Each entry of a list may cost a question to the authorizer and a sentence in the
+// answer.
 var mostTokens = map[kind]tokens{kindLNamespace: 8_000, kindSubNamespace: 8_000, kindHierarchy: 8_000, kindDistribution: 50_000}
 
 // tokens counts the JSON tokens of a value. Where the JSON holds spec twice, the count is the sum of both.
@@ -67,9 +69,9 @@ func checkSpecLength(k kind, raw []byte) error {
 	return nil // text that is no JSON is left to the decoder, whose error describes what is wrong
 }
 
-// checkObjectUID compares the UID of the object that a review is about with the UID that the forest knows. Only a user who may read the
-// object knows its UID, and nobody can guess it. The refusal asks to try again, because the forest may not know the object of an honest
-// client yet.
+// checkObjectUID compares the UID of the object that a review is about with the UID that the forest knows. Only a user
+// who may read the object knows its UID, and nobody can guess it. The refusal asks to try again, because the forest may
+// not know the object of an honest client yet.
 func checkObjectUID(s *forest.Snapshot, k kind, req admission.Request) error {
 	var old, now metav1.PartialObjectMetadata
 	if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {

@@ -27,8 +27,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// distributionValidator checks those aspects of ResourceDistributions that the admission policy warren-distribution can't, because
-// they need the namespaces, the configuration, the authorizer or a dry run.
+// distributionValidator checks those aspects of ResourceDistributions that the admission policy warren-distribution
+// can't, because they need the namespaces, the configuration, the authorizer or a dry run.
 type distributionValidator struct {
 	liveView
 	ask               authorizer.Asker
@@ -142,8 +142,8 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// checkResourceSizes refuses an object above maxObjectBytes, or whose copies together are above maxTotalBytes. It warns if the copies have
-// more than 256 MiB together.
+// checkResourceSizes refuses an object above maxObjectBytes, or whose copies together are above maxTotalBytes. It warns
+// if the copies have more than 256 MiB together.
 func (v *distributionValidator) checkResourceSizes(now *v1alpha1.ResourceDistribution, change distributionChange,
 	f *findings) field.ErrorList {
 	bare := now.DeepCopy()
@@ -189,8 +189,8 @@ func (v *distributionValidator) checkByDryRun(ctx context.Context, now *v1alpha1
 	return nil // other refusals, such as of a name that exists, may not apply in the target namespaces
 }
 
-// notBase64 returns the first field of a Secret or ConfigMap that must be base64 and isn't, such as "data[key]"; "" if there is none. The
-// API server's own message names no field.
+// notBase64 returns the first field of a Secret or ConfigMap that must be base64 and isn't, such as "data[key]"; "" if
+// there is none. The API server's own message names no field.
 func notBase64(u *unstructured.Unstructured) string {
 	name := map[string]string{"v1 Secret": "data", "v1 ConfigMap": "binaryData"}[u.GetAPIVersion()+" "+u.GetKind()]
 	values, _ := u.Object[name].(map[string]any)
@@ -203,7 +203,8 @@ func notBase64(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// fieldErrorsOnly returns the fields that a refusal names, and what is wrong with them, without their values, which may be secret.
+// fieldErrorsOnly returns the fields that a refusal names, and what is wrong with them, without their values, which may
+// be secret.
 func fieldErrorsOnly(status metav1.Status) string {
 	if status.Details == nil || len(status.Details.Causes) == 0 || status.Code != 422 {
 		text, _, _ := strings.Cut(status.Message, ": illegal base64")
@@ -220,8 +221,8 @@ func fieldErrorsOnly(status metav1.Status) string {
 	return strings.Join(all, "; ")
 }
 
-// missingWriteRight explains which right the user lacks on the objects that the change makes the operator write; "" if none. With that
-// right, the user could write them without the operator.
+// missingWriteRight explains which right the user lacks on the objects that the change makes the operator write; "" if
+// none. With that right, the user could write them without the operator.
 func (v *distributionValidator) missingWriteRight(ctx context.Context, user authenticationv1.UserInfo, change distributionChange, group,
 	resource string) (string, error) {
 	open, namespaces := change.addedTargets()
@@ -250,8 +251,8 @@ func (v *distributionValidator) missingWriteRight(ctx context.Context, user auth
 	return "", nil
 }
 
-// conflictWarnings warns of objects that are in the way of copies now. It returns none if these can't be read: the operator reports
-// conflicts later.
+// conflictWarnings warns of objects that are in the way of copies now. It returns none if these can't be read: the
+// operator reports conflicts later.
 func (v *distributionValidator) conflictWarnings(ctx context.Context, change distributionChange) []string {
 	template := change.now.Template
 	list := &metav1.PartialObjectMetadataList{}

@@ -13,18 +13,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// maxAsked is the largest number of namespaces about which the authorizer is asked one by one. For more, the user needs the right to write
-// everywhere.
+// maxAsked is the largest number of namespaces about which the authorizer is asked one by one. For more, the user needs
+// the right to write everywhere.
 const maxAsked = 500
 
-// distributionChange is the change that a request makes to a ResourceDistribution; old is nil where the request creates one.
+// distributionChange is the change that a request makes to a ResourceDistribution; old is nil where the request creates
+// one.
 type distributionChange struct {
 	forest   *forest.Snapshot
 	settings distribute.Settings
 	old, now *distribute.Distribution
 }
 
-// checkObjectAlone returns the problems that the object, the configuration and the labels of the included namespaces show.
+// checkObjectAlone returns the problems that the object, the configuration and the labels of the included namespaces
+// show.
 func (c distributionChange) checkObjectAlone(targets v1alpha1.DistributionTargets) (f findings) {
 	at := field.NewPath("spec")
 	switch {
@@ -62,8 +64,8 @@ func (c distributionChange) operatorVerbs() []string {
 	return []string{"create"}
 }
 
-// addedTargets returns where the change makes the operator write something that it didn't write before. open reports that this is
-// everywhere, also in future namespaces; otherwise it is in namespaces, existing or not.
+// addedTargets returns where the change makes the operator write something that it didn't write before. open reports
+// that this is everywhere, also in future namespaces; otherwise it is in namespaces, existing or not.
 func (c distributionChange) addedTargets() (open bool, namespaces []string) {
 	anew := c.resourceChanged() || c.old.Conflict != c.now.Conflict
 	if !c.now.Targets.Bounded() {
@@ -85,8 +87,8 @@ func (c distributionChange) addedTargets() (open bool, namespaces []string) {
 	return false, namespaces
 }
 
-// wasTargetBefore reports whether a namespace was a target before the change; for a missing namespace, whether it was named as one. A
-// namespace that has taken the name of another one was none.
+// wasTargetBefore reports whether a namespace was a target before the change; for a missing namespace, whether it was
+// named as one. A namespace that has taken the name of another one was none.
 func (c distributionChange) wasTargetBefore(name string) bool {
 	if c.old.Problem == v1alpha1.ReasonInvalidResource {
 		return false
@@ -107,8 +109,8 @@ func (c distributionChange) countPresentTargets() (n int) {
 	return n
 }
 
-// warningsAboutReach returns warnings about targets that select every namespace without saying so, and about namespaces that have taken the
-// name of another one.
+// warningsAboutReach returns warnings about targets that select every namespace without saying so, and about namespaces
+// that have taken the name of another one.
 func (c distributionChange) warningsAboutReach(targets v1alpha1.DistributionTargets) []string {
 	var all []string
 	if c.now.Targets.Everybody() && targets.AllNamespaces == nil {
@@ -130,7 +132,8 @@ func (c distributionChange) warningsAboutReach(targets v1alpha1.DistributionTarg
 	return all
 }
 
-// warningsAboutTargets returns warnings about named namespaces that don't exist, and about copies that the change deletes.
+// warningsAboutTargets returns warnings about named namespaces that don't exist, and about copies that the change
+// deletes.
 func (c distributionChange) warningsAboutTargets() []string {
 	var all []string
 	if missing := c.now.Targets.NotFound(c.forest); len(missing) > 0 {
@@ -178,8 +181,8 @@ func (c distributionChange) claimsTo(names []string) (claims []string) {
 	return claims
 }
 
-// excludedInTrees returns the names in excludedNamespaces below which sub-namespaces may be made, now or once the namespace exists, and
-// that no excluded tree holds.
+// excludedInTrees returns the names in excludedNamespaces below which sub-namespaces may be made, now or once the
+// namespace exists, and that no excluded tree holds.
 func (c distributionChange) excludedInTrees() []string {
 	return slices.DeleteFunc(c.now.Targets.Excluded(), func(name string) bool {
 		path := c.forest.Place(name).Path

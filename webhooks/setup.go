@@ -1,12 +1,13 @@
-// Package webhooks answers admission requests about Warren's own objects, and about Namespaces whose Warren keys change. The
-// ValidatingAdmissionPolicies (config/policy) judge what one object alone shows; the webhooks judge what needs other objects. Their
-// handlers leave the decisions to pure functions, which are in the files *_rules.go.
+// Package webhooks answers admission requests about Warren's own objects, and about Namespaces whose Warren keys
+// change. The ValidatingAdmissionPolicies (config/policy) judge what one object alone shows; the webhooks judge what
+// needs other objects. Their handlers leave the decisions to pure functions, which are in the files *_rules.go.
 //
-// An answer must not reveal to its reader which namespaces of other users exist: type visibility decides which ones it names (sight.go).
+// An answer must not reveal to its reader which namespaces of other users exist: type visibility decides which ones it
+// names (sight.go).
 //
-// If the operator has not received the necessary data yet, the answer is 503 with retryAfterSeconds 1: kubectl then tries again by
-// itself, up to ten times. It is never 401, for which kubectl prints "You must be logged in to the server", and never 409, which kubectl
-// repeats in vain for four seconds.
+// If the operator has not received the necessary data yet, the answer is 503 with retryAfterSeconds 1: kubectl then
+// tries again by itself, up to ten times. It is never 401, for which kubectl prints "You must be logged in to the
+// server", and never 409, which kubectl repeats in vain for four seconds.
 package webhooks
 
 import (
@@ -38,10 +39,12 @@ type Options struct {
 	Config *config.OperatorConfiguration
 	// Namespace is the namespace that the operator runs in.
 	Namespace string
-	// Live reads from the API server, without a cache, and Authorizer describes what a user may do. SetupWithManager sets both.
+	// Live reads from the API server, without a cache, and Authorizer describes what a user may do. SetupWithManager
+	// sets both.
 	Live       client.Reader
 	Authorizer authorizer.Authorizer
-	// Mapper knows the kinds that the API server serves, and DryRun writes objects by dry run. SetupWithManager sets both.
+	// Mapper knows the kinds that the API server serves, and DryRun writes objects by dry run. SetupWithManager sets
+	// both.
 	Mapper meta.RESTMapper
 	DryRun client.Writer
 }
@@ -101,8 +104,8 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 	}
 }
 
-// newGuardedWebhook returns a webhook that answers only reviews about kind k, and asks the client to retry while the forest isn't complete.
-// It counts the answers.
+// newGuardedWebhook returns a webhook that answers only reviews about kind k, and asks the client to retry while the
+// forest isn't complete. It counts the answers.
 func (o Options) newGuardedWebhook(name string, k kind, handler admission.Handler) *admission.Webhook {
 	return &admission.Webhook{Handler: countAnswers(name,
 		admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {

@@ -16,14 +16,14 @@ import (
 const (
 	// mostSeen bounds the namespaces about which one request asks whether its user may see them.
 	mostSeen = 50
-	// sightTimeout bounds these questions, well below the shortest timeout of a webhook. Without an answer by then, no further
-	// namespace is named.
+	// sightTimeout bounds these questions, well below the shortest timeout of a webhook. Without an answer by then, no
+	// further namespace is named.
 	sightTimeout = time.Second
 )
 
-// visibility states which namespaces an answer may name to the user of a request: those that the request names itself, and those that the
-// user may get. The rules run twice: the first run collects the names that they would use, the second one gets the authorizer's
-// answers.
+// visibility states which namespaces an answer may name to the user of a request: those that the request names itself,
+// and those that the user may get. The rules run twice: the first run collects the names that they would use, the
+// second one gets the authorizer's answers.
 type visibility struct {
 	named   []string
 	wanted  []string
@@ -44,8 +44,8 @@ func (g *visibility) maySeeNamespace(namespace string) bool {
 	return g.allowed[namespace]
 }
 
-// joinVisibleTexts joins texts that each begin with the name of a namespace, without those about namespaces that the user may not see. It
-// does not reveal how many it leaves out.
+// joinVisibleTexts joins texts that each begin with the name of a namespace, without those about namespaces that the
+// user may not see. It does not reveal how many it leaves out.
 func (g *visibility) joinVisibleTexts(texts []string) string {
 	seen, hidden := g.divideByVisibility(texts)
 	switch {
@@ -82,8 +82,9 @@ func (g *visibility) divideByVisibility(texts []string) (seen []string, hidden b
 	return seen, hidden
 }
 
-// checkWithinSight runs judge so that its last run names only namespaces that the request names itself (named) or that the user may get.
-// Where the authorizer doesn't answer in time, other namespaces are not named, but the request isn't refused for that.
+// checkWithinSight runs judge so that its last run names only namespaces that the request names itself (named) or that
+// the user may get. Where the authorizer doesn't answer in time, other namespaces are not named, but the request isn't
+// refused for that.
 func checkWithinSight(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, named []string, judge func(*visibility)) {
 	first := &visibility{named: named}
 	judge(first)

@@ -44,8 +44,9 @@ func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubName
 	return f.warnings, kindSubNamespace.refusalOfProblems(sub.Name, f.problems)
 }
 
-// ValidateUpdate implements admission.Validator. By a change of its spec, a SubNamespace whose name was taken asks for the name again.
-// So one check of ValidateCreate is repeated: if namespaces wait for a parent of that name, the user needs authority over them.
+// ValidateUpdate implements admission.Validator. By a change of its spec, a SubNamespace whose name was taken asks for
+// the name again. So one check of ValidateCreate is repeated: if namespaces wait for a parent of that name, the user
+// needs authority over them.
 func (v *subValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.SubNamespace) (admission.Warnings, error) {
 	user, err := requestingUser(ctx)
 	if err != nil {

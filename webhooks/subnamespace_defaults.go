@@ -12,7 +12,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// addSubFinalizer gives a new SubNamespace its finalizer, which would otherwise cost the reconciler a separate write (SUB-S14).
+// addSubFinalizer gives a new SubNamespace its finalizer, which would otherwise cost the reconciler a separate write
+// (SUB-S14).
 func addSubFinalizer(_ context.Context, req admission.Request) admission.Response {
 	sub := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(req.Object.Raw, sub); err != nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkNewSub checks a new SubNamespace by the same rules as its reconciler (controllers/subnamespace). It only warns of an obstacle
-// that may pass later, such as another namespace of that name; any other obstacle is a refusal. placed reports that the
-// HierarchyConfiguration of the parent namespace asks for a parent, so that the namespace may be in a tree soon.
+// checkNewSub checks a new SubNamespace by the same rules as its reconciler (controllers/subnamespace). It only warns
+// of an obstacle that may pass later, such as another namespace of that name; any other obstacle is a refusal. placed
+// reports that the HierarchyConfiguration of the parent namespace asks for a parent, so that the namespace may be in a
+// tree soon.
 func checkNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool) findings {
 	var f findings
 	parent, name := sub.Namespace, sub.Name
@@ -63,8 +64,8 @@ func checkNewNamespace(s *forest.Snapshot, parent, name string) field.ErrorList 
 	return problems
 }
 
-// checkNewKeys refuses keys that the configuration doesn't allow, where they are new or have a new value. A key that an earlier
-// configuration allowed may stay in the spec; the reconciler doesn't write it on the namespace.
+// checkNewKeys refuses keys that the configuration doesn't allow, where they are new or have a new value. A key that an
+// earlier configuration allowed may stay in the spec; the reconciler doesn't write it on the namespace.
 func checkNewKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.ErrorList {
 	spec := field.NewPath("spec")
 	problems := checkNoBillingKeys(spec.Child("labels"), rules.Billing, old.Labels, now.Labels)
@@ -74,9 +75,9 @@ func checkNewKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.
 		now.Annotations)...)
 }
 
-// misplacedKeys warns of new labels and annotations of a SubNamespace itself that its namespace would get by spec.labels or
-// spec.annotations. Users of other operators write them there. Keys that the configuration doesn't allow in the spec are left out, and so
-// are those of tools.
+// misplacedKeys warns of new labels and annotations of a SubNamespace itself that its namespace would get by
+// spec.labels or spec.annotations. Users of other operators write them there. Keys that the configuration doesn't allow
+// in the spec are left out, and so are those of tools.
 func misplacedKeys(rules forest.Rules, old, now *v1alpha1.SubNamespace) []string {
 	warnings := keysOutsideSpec("labels", rules.SubLabel, old.Labels, now.Labels, now.Spec.Labels)
 	return append(warnings, keysOutsideSpec("annotations", rules.SubAnnotation, old.Annotations, now.Annotations, now.Spec.Annotations)...)
@@ -102,7 +103,8 @@ func isToolKey(key string) bool {
 		"meta.helm.sh"}, domain) || strings.HasSuffix(domain, ".toolkit.fluxcd.io")
 }
 
-// checkNoBillingKeys refuses new or changed keys that name who pays, even if the configuration allows them in SubNamespaces.
+// checkNoBillingKeys refuses new or changed keys that name who pays, even if the configuration allows them in
+// SubNamespaces.
 func checkNoBillingKeys[V ~string](at *field.Path, billing forest.BillingKeys, old, now map[string]V) field.ErrorList {
 	var problems field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(now)) {

@@ -16,16 +16,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// accountRecorder records in the status of an LNamespace, for each listed service account, a digest of the UID of the account's namespace.
+// accountRecorder records in the status of an LNamespace, for each listed service account, a digest of the UID of the
+// account's namespace.
 type accountRecorder struct {
 	live   client.Reader
 	view   View
 	report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 }
 
-// rememberAccounts brings the service accounts in the status up to date with the lists, each with a digest of its namespace's UID, and
-// returns them. It changes nothing in a tenant that is being deleted. An account gets no access before its namespace is recorded.
-// Otherwise, if the operator crashed between both writes, it could later accept another namespace that somebody created under that name.
+// rememberAccounts brings the service accounts in the status up to date with the lists, each with a digest of its
+// namespace's UID, and returns them. It changes nothing in a tenant that is being deleted. An account gets no access
+// before its namespace is recorded. Otherwise, if the operator crashed between both writes, it could later accept
+// another namespace that somebody created under that name.
 func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNamespace) ([]v1alpha1.ListedServiceAccount, error) {
 	before := tenant.Status.ServiceAccounts
 	if !tenant.DeletionTimestamp.IsZero() {
@@ -54,8 +56,9 @@ func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1
 	return after, nil
 }
 
-// uidsOfNew returns, by name of the namespace, the UIDs of the namespaces of the accounts that the status doesn't record yet; "" for a
-// missing namespace. It reads from the API server, because the cache may not have a namespace yet that a manager has just created.
+// uidsOfNew returns, by name of the namespace, the UIDs of the namespaces of the accounts that the status doesn't
+// record yet; "" for a missing namespace. It reads from the API server, because the cache may not have a namespace yet
+// that a manager has just created.
 func (r *accountRecorder) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNamespace) (map[string]types.UID, error) {
 	uids := map[string]types.UID{}
 	for _, account := range grants.ServiceAccounts(tenant) {
@@ -88,8 +91,8 @@ func belongsTo(view View, tenant *v1alpha1.LNamespace) func(namespace string) bo
 	return func(namespace string) bool { return view.BelongsTo(namespace, tenant.Name) }
 }
 
-// Listing returns requests for the tenants that list service accounts of these namespaces. The manager's cache of LNamespaces must
-// have synced.
+// Listing returns requests for the tenants that list service accounts of these namespaces. The manager's cache of
+// LNamespaces must have synced.
 func (r *Reconciler) Listing(namespaces []string) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, namespace := range namespaces {

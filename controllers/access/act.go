@@ -44,20 +44,22 @@ func (e conflictError) Error() string {
 // errContended reports that another client changed the object during every try of one step.
 var errContended = errors.New("another client changed the object during every try")
 
-// errBusy reports that another worker is writing the shared object for another tenant. Waiting for that worker would delay the
-// revocations of this tenant; competing with it would cost both of them refused writes.
+// errBusy reports that another worker is writing the shared object for another tenant. Waiting for that worker would
+// delay the revocations of this tenant; competing with it would cost both of them refused writes.
 var errBusy = errors.New("the object is being written for another tenant")
 
-// tries is how often, in one pass, a step is tried on a shared object, which workers write for other tenants, too. A step that revokes is
-// tried as often on any object. No pause comes between the tries: when a write is refused as outdated, the write that won is complete.
+// tries is how often, in one pass, a step is tried on a shared object, which workers write for other tenants, too. A
+// step that revokes is tried as often on any object. No pause comes between the tries: when a write is refused as
+// outdated, the write that won is complete.
 const tries = 6
 
-// fewTries is how often, in one pass, a step that doesn't revoke is tried on a tenant's own object that another client keeps writing. While
-// an obstacle makes the operator repeat a tenant's passes with back-off, such a step is tried only once in each pass.
+// fewTries is how often, in one pass, a step that doesn't revoke is tried on a tenant's own object that another client
+// keeps writing. While an obstacle makes the operator repeat a tenant's passes with back-off, such a step is tried only
+// once in each pass.
 const fewTries = 3
 
-// stepRunner carries out plans. It lets only one worker at a time write a shared object, and grants nothing to a tenant for which
-// Withdraw was called.
+// stepRunner carries out plans. It lets only one worker at a time write a shared object, and grants nothing to a tenant
+// for which Withdraw was called.
 type stepRunner struct {
 	objects *objectStore
 	leaving *leavingTenants
@@ -69,9 +71,10 @@ type stepRunner struct {
 	writing  sync.Map // keys of the shared objects that a worker is writing
 }
 
-// runSteps carries out the steps in order. If a step fails, the steps that need its object are skipped. If a revocation fails, or if the
-// watch is late (see checkCurrent), all later steps that don't revoke are skipped. Conflicts and busy objects don't count as failures.
-// Later steps in the root are skipped, too, once the root turns out to be missing or terminating.
+// runSteps carries out the steps in order. If a step fails, the steps that need its object are skipped. If a revocation
+// fails, or if the watch is late (see checkCurrent), all later steps that don't revoke are skipped. Conflicts and busy
+// objects don't count as failures. Later steps in the root are skipped, too, once the root turns out to be missing or
+// terminating.
 func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
 	done := &outcome{conflicts: plan.Conflicts}
 	unsound := map[grants.Key]bool{}
@@ -131,10 +134,10 @@ func (o *outcome) recordFailure(key grants.Key, err error) {
 	}
 }
 
-// runStep carries out one step on the object in actual; it first reads a shared object from the cache again. If the API server refuses the
-// write because that object is outdated, runStep reads the object from the API server and tries again. It updates actual for the steps that
-// follow. Before it grants anything, it calls current, which calls checkCurrent once in a pass; before it tries to grant again, it calls
-// checkCurrent itself.
+// runStep carries out one step on the object in actual; it first reads a shared object from the cache again. If the API
+// server refuses the write because that object is outdated, runStep reads the object from the API server and tries
+// again. It updates actual for the steps that follow. Before it grants anything, it calls current, which calls
+// checkCurrent once in a pass; before it tries to grant again, it calls checkCurrent itself.
 func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, step grants.Step, actual grants.Actual,
 	current func() error) ([]change, error) {
 	key := grants.KeyOf(step.Desired)
@@ -184,8 +187,8 @@ func (r *stepRunner) runStep(ctx context.Context, tenant *v1alpha1.LNamespace, s
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
 }
 
-// triesOf returns after how many refusals of an outdated write a step is given up. A step that revokes may be refused as often as one on a
-// shared object.
+// triesOf returns after how many refusals of an outdated write a step is given up. A step that revokes may be refused
+// as often as one on a shared object.
 func (r *stepRunner) triesOf(tenant string, step grants.Step) int {
 	switch {
 	case step.Revokes, grants.Shared(step.Desired):
@@ -204,7 +207,8 @@ func isStale(err error, before grants.Object) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
-// tryStep makes at most one write. It returns the object after that write (nil if there is none), and whether the step is finished.
+// tryStep makes at most one write. It returns the object after that write (nil if there is none), and whether the step
+// is finished.
 func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step, actual grants.Actual,
 	current func() error) (after grants.Object, finished bool, err error) {
 	if step.Role != nil {

@@ -15,13 +15,15 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// outdatedError reports that a pass may grant nothing: what it knows is old, or the operator could not find out whether it is.
+// outdatedError reports that a pass may grant nothing: what it knows is old, or the operator could not find out whether
+// it is.
 type outdatedError struct{ error }
 
 func (e outdatedError) Unwrap() error { return e.error }
 
-// mayGive reports whether next, the next write of a step that ensures its object, may give a right. A step that revokes writes the whole
-// object, so it may add a subject, too. Without subjects, as in a role, that can't be seen, and the answer is true.
+// mayGive reports whether next, the next write of a step that ensures its object, may give a right. A step that revokes
+// writes the whole object, so it may add a subject, too. Without subjects, as in a role, that can't be seen, and the
+// answer is true.
 func mayGive(step grants.Step, next grants.Write, existing grants.Object) bool {
 	switch next.Verb {
 	case grants.WriteCreate:
@@ -34,9 +36,10 @@ func mayGive(step grants.Step, next grants.Write, existing grants.Object) bool {
 	}
 }
 
-// checkCurrent returns an outdatedError if the API server has another LNamespace than tenant, or has it with another spec or other recorded
-// service accounts. It does so, too, if the root or a listed account's namespace is another Namespace than the watch has shown, or if a
-// read fails. A watch may be late: then the operator would grant again what was revoked since.
+// checkCurrent returns an outdatedError if the API server has another LNamespace than tenant, or has it with another
+// spec or other recorded service accounts. It does so, too, if the root or a listed account's namespace is another
+// Namespace than the watch has shown, or if a read fails. A watch may be late: then the operator would grant again what
+// was revoked since.
 func (r *stepRunner) checkCurrent(ctx context.Context, tenant *v1alpha1.LNamespace) error {
 	now := &v1alpha1.LNamespace{}
 	err := r.objects.live.Get(ctx, types.NamespacedName{Name: tenant.Name}, now)

@@ -26,9 +26,9 @@ type announcer struct {
 // dropTenant drops which foreign bindings of the tenant's group Events have named.
 func (a *announcer) dropTenant(tenant string) { a.told.Delete(tenant) }
 
-// announceChanges sends Events about the changes of a pass. settled reports that the lists were already in force before this pass: then
-// each change repaired an object that another client had changed, and the Events name these objects. Otherwise they name the subjects whose
-// rights by each list have changed. actual holds the objects after the pass.
+// announceChanges sends Events about the changes of a pass. settled reports that the lists were already in force before
+// this pass: then each change repaired an object that another client had changed, and the Events name these objects.
+// Otherwise they name the subjects whose rights by each list have changed. actual holds the objects after the pass.
 func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change, actual grants.Actual) {
 	earlier := maps.Clone(actual)
 	for _, c := range slices.Backward(changes) {
@@ -63,8 +63,8 @@ func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, c
 	}
 }
 
-// ownGroupAside returns names without the tenant's own group of sudoers: the operator binds that group together with the managers, but the
-// group is on no list.
+// ownGroupAside returns names without the tenant's own group of sudoers: the operator binds that group together with
+// the managers, but the group is on no list.
 func ownGroupAside(tenant string, names []string) []string {
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(tenant)}.String()
 	var listed []string
@@ -97,8 +97,8 @@ func (a *announcer) announceList(tenant *v1alpha1.LNamespace, reason v1alpha1.Re
 	a.sendEvent(tenant, corev1.EventTypeNormal, reason, b.String())
 }
 
-// announceFindings sends a warning for each finding whose field event is set, unless the condition already mentioned the finding before
-// this pass. before is that condition, or nil if there was none.
+// announceFindings sends a warning for each finding whose field event is set, unless the condition already mentioned
+// the finding before this pass. before is that condition, or nil if there was none.
 func (a *announcer) announceFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
 	for _, f := range found {
 		if f.event != "" && (before == nil || !strings.Contains(before.Message, f.message)) {
@@ -107,9 +107,9 @@ func (a *announcer) announceFindings(tenant *v1alpha1.LNamespace, before *metav1
 	}
 }
 
-// announceBindings sends Events about foreign bindings of the tenant's group, and sends none again while the bindings stay the same. Each
-// binding gets an Event, for a cluster admin who looks at it. The LNamespace gets one, for the tenant, unless announceFindings already
-// reports the bindings.
+// announceBindings sends Events about foreign bindings of the tenant's group, and sends none again while the bindings
+// stay the same. Each binding gets an Event, for a cluster admin who looks at it. The LNamespace gets one, for the
+// tenant, unless announceFindings already reports the bindings.
 func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
 	elsewhere := seen.group.inTheWay
 	now := fmt.Sprint(elsewhere)

@@ -16,27 +16,29 @@ type facts struct {
 	tenant   string
 	deleting bool
 	own      bool // the root Namespace belongs to this LNamespace
-	// ending reports that the root Namespace is being deleted. The API server creates nothing in it then, and a finalizer may keep it for
-	// long.
+	// ending reports that the root Namespace is being deleted. The API server creates nothing in it then, and a
+	// finalizer may keep it for long.
 	ending   bool
 	settings Settings
-	// switching reports that rules of the tenant held the other form of impersonation than the set one when the pass began.
+	// switching reports that rules of the tenant held the other form of impersonation than the set one when the pass
+	// began.
 	switching bool
 	roleless  bool // the ClusterRole of users doesn't exist
 	input     grants.Facts
 	objects   grants.Objects
 	actual    grants.Actual
 	group     groupState
-	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still missing there.
-	// Grants in the root wait for these copies, because rails limit what the rights allow.
+	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still
+	// missing there. Grants in the root wait for these copies, because rails limit what the rights allow.
 	unbounded bool
-	// unremembered is the error from recording the namespaces of service accounts, or nil. Accounts whose namespaces are not recorded get
-	// nothing.
+	// unremembered is the error from recording the namespaces of service accounts, or nil. Accounts whose namespaces
+	// are not recorded get nothing.
 	unremembered error
-	// unread is the error from reading the ClusterRole of users, or nil. After an error nothing is granted, but subjects that left a list
-	// still lose their rights.
+	// unread is the error from reading the ClusterRole of users, or nil. After an error nothing is granted, but
+	// subjects that left a list still lose their rights.
 	unread error
-	// starting reports that the leader has not made its first pass over every tenant yet. Until then, nothing is granted.
+	// starting reports that the leader has not made its first pass over every tenant yet. Until then, nothing is
+	// granted.
 	starting bool
 }
 
@@ -47,19 +49,19 @@ func (f *facts) withheldGrants() grants.Withheld {
 		Sudo:          f.groupInUse(),
 		Users:         f.roleless,
 		SudoAdditions: f.group.pending && f.input.Forms.Legacy,
-		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything, but a subject that leaves a list loses
-		// its rights.
+		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything, but a subject that
+		// leaves a list loses its rights.
 		Additions: f.deleting || f.unread != nil || f.starting,
 		Bindings:  f.unbounded || f.ending,
 	}
 }
 
-// groupInUse reports whether a first grant of sudo would also give the sudoers rights that others bound to their group. Constrained
-// impersonation alone would not, because it is allowed only inside the tree.
+// groupInUse reports whether a first grant of sudo would also give the sudoers rights that others bound to their group.
+// Constrained impersonation alone would not, because it is allowed only inside the tree.
 func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.input.Forms.Legacy }
 
-// firstGrant reports whether sudoers hold sudo now, and no foreign binding stops a first grant. The status then records this, and from
-// then on foreign bindings stop nothing (see groups).
+// firstGrant reports whether sudoers hold sudo now, and no foreign binding stops a first grant. The status then records
+// this, and from then on foreign bindings stop nothing (see groups).
 func (f *facts) firstGrant() bool {
 	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(f.actual.Holders(grants.ListSudoers, f.tenant)) > 0
 }
@@ -133,7 +135,8 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	return f, nil
 }
 
-// planInput returns what the desired objects depend on besides the LNamespace. Their rules have the form of impersonation that is set.
+// planInput returns what the desired objects depend on besides the LNamespace. Their rules have the form of
+// impersonation that is set.
 func planInput(view View, tenant *v1alpha1.LNamespace, settings Settings) grants.Facts {
 	return grants.Facts{
 		Mode:            settings.SudoMode,
@@ -149,8 +152,8 @@ func planInput(view View, tenant *v1alpha1.LNamespace, settings Settings) grants
 	}
 }
 
-// readActual reads the existing objects that have the names of the desired objects, and the self and sole pairs that the tenant owns. It
-// finds an object that the operator didn't write only if an earlier pass recorded it (blocked).
+// readActual reads the existing objects that have the names of the desired objects, and the self and sole pairs that
+// the tenant owns. It finds an object that the operator didn't write only if an earlier pass recorded it (blocked).
 func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace, objects grants.Objects) (grants.Actual, error) {
 	actual := grants.Actual{}
 	if err := r.objects.addOwnedPairs(ctx, tenant.Name, actual); err != nil {

@@ -23,13 +23,15 @@ import (
 // scanPage is the number of bindings that one request of a scan asks for.
 const scanPage = 500
 
-// groups finds foreign bindings of the groups of sudoers: those that the operator didn't write for the present LNamespace. In mode Legacy,
-// sudoers also get what their group is bound to already. So a foreign binding stops the tenant's first grant of sudo, unless
-// grants.StopsGrant lets it pass, as in the tenant's own tree. A binding that is made after that grant stops nothing, because policy
-// sudo-subjects lets only cluster admins bind these groups. status.sudoGrantedAt remembers the first grant.
+// groups finds foreign bindings of the groups of sudoers: those that the operator didn't write for the present
+// LNamespace. In mode Legacy, sudoers also get what their group is bound to already. So a foreign binding stops the
+// tenant's first grant of sudo, unless grants.StopsGrant lets it pass, as in the tenant's own tree. A binding that is
+// made after that grant stops nothing, because policy sudo-subjects lets only cluster admins bind these groups.
+// status.sudoGrantedAt remembers the first grant.
 //
-// All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when the scan begins. Scans are repeated
-// every GroupRetry while foreign bindings of a tenant without its first grant exist. While there are none, nothing is read.
+// All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when the scan begins.
+// Scans are repeated every GroupRetry while foreign bindings of a tenant without its first grant exist. While there are
+// none, nothing is read.
 type groups struct {
 	view    View
 	timing  Timing
@@ -50,13 +52,15 @@ type groups struct {
 type groupState struct {
 	// inTheWay are foreign bindings that stop the tenant's first grant in mode Legacy.
 	inTheWay []holder
-	// pending reports that the scan before the tenant's first grant has not finished. At its end, the scan requeues the tenant.
+	// pending reports that the scan before the tenant's first grant has not finished. At its end, the scan requeues the
+	// tenant.
 	pending bool
 	// forbidden is the API server's message if it refuses scans to the operator; else "".
 	forbidden string
 }
 
-// holder is a binding that names the group of a tenant's sudoers, and that the operator didn't write for this LNamespace.
+// holder is a binding that names the group of a tenant's sudoers, and that the operator didn't write for this
+// LNamespace.
 type holder struct {
 	key grants.Key
 	uid types.UID // an Event on the binding needs it
@@ -70,8 +74,8 @@ func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
 	return g
 }
 
-// decideGroupState returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant needs one. desired is
-// the binding that the tenant's sudoers are to have. actual are the objects that exist.
+// decideGroupState returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant
+// needs one. desired is the binding that the tenant's sudoers are to have. actual are the objects that exist.
 func (g *groups) decideGroupState(tenant *v1alpha1.LNamespace, desired grants.Object, actual grants.Actual) groupState {
 	if len(grants.Subjects(desired)) == 0 || grants.WasGranted(tenant, actual) {
 		g.dropTenant(tenant.Name)
@@ -99,8 +103,9 @@ func (g *groups) dropTenant(tenant string) {
 	delete(g.found, tenant)
 }
 
-// reviewBindings scans all bindings if a tenant needs that, and requeues the tenants concerned. After a scan comes a pause of nine times
-// its duration, so that scans take about a tenth of the time. The pause is at most GroupRetry and, after an error, at least RetryMin.
+// reviewBindings scans all bindings if a tenant needs that, and requeues the tenants concerned. After a scan comes a
+// pause of nine times its duration, so that scans take about a tenth of the time. The pause is at most GroupRetry and,
+// after an error, at least RetryMin.
 func (g *groups) reviewBindings(ctx context.Context) (again time.Duration, err error) {
 	if left := time.Until(g.restUntil); left > 0 {
 		return left, nil
@@ -133,8 +138,8 @@ func (g *groups) isScanNeeded() bool {
 	return len(g.waiting) > 0
 }
 
-// scanBindings lists all bindings, and returns the tenants to requeue: those that waited, and those of which it found other bindings than
-// the scan before.
+// scanBindings lists all bindings, and returns the tenants to requeue: those that waited, and those of which it found
+// other bindings than the scan before.
 func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 	g.mu.Lock()
 	waiting := g.waiting
@@ -160,8 +165,8 @@ func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 	return concerned, nil
 }
 
-// putBack makes the tenants of a failed scan wait for the next one. It returns all of them when the API server begins to refuse
-// scans, so that their conditions explain why they wait. The caller holds the lock.
+// putBack makes the tenants of a failed scan wait for the next one. It returns all of them when the API server begins
+// to refuse scans, so that their conditions explain why they wait. The caller holds the lock.
 func (g *groups) putBack(waiting map[string]bool, err error) []string {
 	begins := apierrors.IsForbidden(err) && g.forbidden == ""
 	if apierrors.IsForbidden(err) {

@@ -81,7 +81,8 @@ func (c *objectCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// obstacles remembers, by tenant, the access objects that the operator can't write because a foreign object has the name.
+// obstacles remembers, by tenant, the access objects that the operator can't write because a foreign object has the
+// name.
 type obstacles struct {
 	mu       sync.Mutex
 	byTenant map[string]map[grants.Key]bool

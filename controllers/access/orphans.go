@@ -24,9 +24,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// orphans deletes access objects that belong to no tenant any more, because another client removed their owner references, or the finalizer
-// of their LNamespace. Every access object except propagated copies is checked at the start, when the object changes, and when its
-// LNamespace is deleted.
+// orphans deletes access objects that belong to no tenant any more, because another client removed their owner
+// references, or the finalizer of their LNamespace. Every access object except propagated copies is checked at the
+// start, when the object changes, and when its LNamespace is deleted.
 type orphans struct {
 	objects *objectStore
 }
@@ -75,7 +75,8 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 	if !ok || !grants.Removable(object, expected) {
 		return ctrl.Result{}, nil
 	}
-	// The cache nearly always shows that a tenant claims the object. Before a deletion, the API server must show, too, that none does.
+	// The cache nearly always shows that a tenant claims the object. Before a deletion, the API server must show, too,
+	// that none does.
 	for _, reader := range []client.Reader{o.objects.client, o.objects.live} {
 		claimed, err := isClaimed(ctx, reader, object)
 		if err != nil || claimed {
@@ -89,8 +90,8 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// isClaimed reports whether the object must be left alone: because a tenant that it names exists, or because a mark on it leaves its
-// deletion to the garbage collector.
+// isClaimed reports whether the object must be left alone: because a tenant that it names exists, or because a mark on
+// it leaves its deletion to the garbage collector.
 func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
 	if grants.IsLeftToCollector(object) {
 		return true, nil
@@ -107,7 +108,8 @@ func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) 
 	return false, nil
 }
 
-// ignoreConflict drops the conflict of a guarded deletion: the event of the change that came first queues the object again.
+// ignoreConflict drops the conflict of a guarded deletion: the event of the change that came first queues the object
+// again.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil

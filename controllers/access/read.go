@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// addOwnedPairs adds to actual the self pairs and sole pairs that the tenant owns. The names of these pairs contain a user; the pairs of
-// all users are added.
+// addOwnedPairs adds to actual the self pairs and sole pairs that the tenant owns. The names of these pairs contain a
+// user; the pairs of all users are added.
 func (s *objectStore) addOwnedPairs(ctx context.Context, tenant string, actual grants.Actual) error {
 	of := client.MatchingFields{indexTenant: tenant}
 	roles, bindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
@@ -41,8 +41,8 @@ func (s *objectStore) addOwnedPairs(ctx context.Context, tenant string, actual g
 	return nil
 }
 
-// readCached reads an object from the cache, or returns the operator's own last write where that is newer. The object is nil if there is
-// none.
+// readCached reads an object from the cache, or returns the operator's own last write where that is newer. The object
+// is nil if there is none.
 func (s *objectStore) readCached(ctx context.Context, key grants.Key) (grants.Object, error) {
 	object, err := readObject(ctx, s.client, key)
 	if err != nil {

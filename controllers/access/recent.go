@@ -11,10 +11,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// recent remembers the operator's own writes, so that a second pass over a tenant doesn't repeat what the watch has not brought yet. A
-// deletion is remembered for the time in field lasts. A creation or update is remembered until the watch of its kind has brought this
-// version or a later one. It is forgotten after lasts, too, but not while that watch is behind, as after an outage. Otherwise a plan on
-// older objects would not find the binding to revoke: it would grant first, and revoke only after a refused POST.
+// recent remembers the operator's own writes, so that a second pass over a tenant doesn't repeat what the watch has not
+// brought yet. A deletion is remembered for the time in field lasts. A creation or update is remembered until the watch
+// of its kind has brought this version or a later one. It is forgotten after lasts, too, but not while that watch is
+// behind, as after an outage. Otherwise a plan on older objects would not find the binding to revoke: it would grant
+// first, and revoke only after a refused POST.
 type recent struct {
 	lasts time.Duration
 	// readTo returns the resourceVersion up to which the watch of a kind has read; "" where that is not known.
@@ -67,7 +68,8 @@ func (r *recent) recordWrite(key grants.Key, w write) {
 	}
 }
 
-// isOver reports whether a write needs no remembering any more: the cache holds its result, or recent has waited long enough for that.
+// isOver reports whether a write needs no remembering any more: the cache holds its result, or recent has waited long
+// enough for that.
 func (r *recent) isOver(key grants.Key, w write) bool {
 	if w.object == nil {
 		return time.Since(w.at) > r.lasts
@@ -79,7 +81,8 @@ func (r *recent) isOver(key grants.Key, w write) bool {
 	return time.Since(w.at) > r.lasts && !forest.IsNewer(version, r.readTo(key.Kind))
 }
 
-// latestOf returns the newer of cached, which may be nil, and what was last written. It returns nil if the object was deleted.
+// latestOf returns the newer of cached, which may be nil, and what was last written. It returns nil if the object was
+// deleted.
 func (r *recent) latestOf(key grants.Key, cached grants.Object) grants.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()

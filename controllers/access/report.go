@@ -18,7 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// quietTries is how many passes with contended objects (see outcome) a tenant gets before condition AccessReady reports these.
+// quietTries is how many passes with contended objects (see outcome) a tenant gets before condition AccessReady reports
+// these.
 const quietTries = 3
 
 // finding is something that keeps AccessReady from being True.
@@ -27,7 +28,8 @@ type finding struct {
 	message string
 	// event is the reason of the Event that reports the finding; "" if only the condition does.
 	event v1alpha1.Reason
-	// retry reports that no event of a watch will show that the finding is over, so the tenant is requeued with back-off.
+	// retry reports that no event of a watch will show that the finding is over, so the tenant is requeued with
+	// back-off.
 	retry bool
 }
 
@@ -74,8 +76,8 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	return found
 }
 
-// reportAccess writes the condition AccessReady and status.sudo, sends Events, and returns when to reconcile the tenant again. After a pass
-// that must be repeated soon, it only sends Events.
+// reportAccess writes the condition AccessReady and status.sudo, sends Events, and returns when to reconcile the tenant
+// again. After a pass that must be repeated soon, it only sends Events.
 func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespace, seen *facts, done *outcome) (ctrl.Result, error) {
 	if len(done.errs) > 0 {
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
@@ -151,8 +153,8 @@ func modeChanged(tenant *v1alpha1.LNamespace, seen *facts) bool {
 	return tenant.Status.Sudo != nil && tenant.Status.Sudo.Mode != seen.input.Mode
 }
 
-// lookAgainAfter requeues the tenant with back-off while there is a finding whose end no watch reports, or while its rules hold both forms
-// of impersonation.
+// lookAgainAfter requeues the tenant with back-off while there is a finding whose end no watch reports, or while its
+// rules hold both forms of impersonation.
 func (r *Reconciler) lookAgainAfter(tenant string, found []finding, inBothForms bool) ctrl.Result {
 	if inBothForms && r.switches.isInPlace(tenant) {
 		return ctrl.Result{RequeueAfter: r.Timing.SwitchGrace}

@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// userRoles reports whether the ClusterRole of users exists. No cache holds that role, because the role lacks the label of access objects.
+// userRoles reports whether the ClusterRole of users exists. No cache holds that role, because the role lacks the label
+// of access objects.
 type userRoles struct {
 	live client.Reader
-	// trust is how long the role, once seen, is taken to exist. doubt is how long it is taken to be missing: all tenants ask for the same
-	// role.
+	// trust is how long the role, once seen, is taken to exist. doubt is how long it is taken to be missing: all
+	// tenants ask for the same role.
 	trust, doubt time.Duration
 
 	mu    sync.Mutex // guards known

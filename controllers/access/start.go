@@ -11,8 +11,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
-// startPhase lasts from the start of a leader until each tenant that existed then has had one pass that only revokes. So a subject that
-// left a list while no operator ran loses its rights before any subject gains a right, and before anything is copied.
+// startPhase lasts from the start of a leader until each tenant that existed then has had one pass that only revokes.
+// So a subject that left a list while no operator ran loses its rights before any subject gains a right, and before
+// anything is copied.
 type startPhase struct {
 	over  chan struct{}                     // closed at the end
 	again requeue.Source[reconcile.Request] // at the end, requeues the tenants that had their pass
@@ -48,7 +49,8 @@ func (p *startPhase) setTenants(tenants []v1alpha1.LNamespace) {
 	p.endIfDone()
 }
 
-// recordPass records that a tenant has had its pass, also if that pass failed: an API server that refuses one write stops no other tenant.
+// recordPass records that a tenant has had its pass, also if that pass failed: an API server that refuses one write
+// stops no other tenant.
 func (p *startPhase) recordPass(tenant string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// switches brings the rules of each tenant to the form of impersonation that sudo.mode sets. A tenant whose rules hold the other form gets
-// both. After the set form has been in place for a while, the tenant's rules lose the other one. So no request of a sudoer is refused
-// meanwhile.
+// switches brings the rules of each tenant to the form of impersonation that sudo.mode sets. A tenant whose rules hold
+// the other form gets both. After the set form has been in place for a while, the tenant's rules lose the other one. So
+// no request of a sudoer is refused meanwhile.
 type switches struct {
 	objects *objectStore
 	view    View
@@ -44,8 +44,8 @@ func (s *switches) dropTenant(tenant string) {
 	delete(s.since, tenant)
 }
 
-// chooseForms sets in facts the forms that the tenant's rules are to hold, and the mode that its status shows. actual are the objects that
-// exist. It reports whether a rule of the tenant holds the form that isn't set.
+// chooseForms sets in facts the forms that the tenant's rules are to hold, and the mode that its status shows. actual
+// are the objects that exist. It reports whether a rule of the tenant holds the form that isn't set.
 func (s *switches) chooseForms(ctx context.Context, tenant *v1alpha1.LNamespace, facts *grants.Facts,
 	actual grants.Actual) (switching bool, err error) {
 	if facts.SelfForms, err = s.readSharedForms(ctx, tenant.Name, actual); err != nil {
@@ -69,8 +69,8 @@ func (s *switches) chooseForms(ctx context.Context, tenant *v1alpha1.LNamespace,
 	return true, nil
 }
 
-// readSharedForms returns the users whose self pairs hold the form that isn't set. With each user are the forms that other owners of the
-// pair still need.
+// readSharedForms returns the users whose self pairs hold the form that isn't set. With each user are the forms that
+// other owners of the pair still need.
 func (s *switches) readSharedForms(ctx context.Context, tenant string, actual grants.Actual) (map[string]grants.Forms, error) {
 	set := grants.FormsOf(s.mode)
 	shared := map[string]grants.Forms{}
@@ -102,7 +102,8 @@ func sudoRoleOf(tenant string) grants.Key {
 	return grants.KeyOf(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: grants.SudoName(tenant)}})
 }
 
-// isLongInPlace records whether the set form is in place for the tenant, and reports whether it has been for the time of grace.
+// isLongInPlace records whether the set form is in place for the tenant, and reports whether it has been for the time
+// of grace.
 func (s *switches) isLongInPlace(tenant string, inPlace bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +124,8 @@ func (s *switches) isInPlace(tenant string) bool {
 	return !s.since[tenant].IsZero()
 }
 
-// checkInPlace names the first object that sudoers of the tenant still need for the set form. It returns "" if there is none. An object
-// that grants no sudo yet isn't missing. wanted are the tenant's objects with both forms.
+// checkInPlace names the first object that sudoers of the tenant still need for the set form. It returns "" if there is
+// none. An object that grants no sudo yet isn't missing. wanted are the tenant's objects with both forms.
 func (s *switches) checkInPlace(ctx context.Context, tenant *v1alpha1.LNamespace, wanted grants.Objects, actual grants.Actual) string {
 	if !tenant.DeletionTimestamp.IsZero() || !s.view.Owns(tenant.Name, tenant.UID) {
 		return "Namespace " + tenant.Name
@@ -147,8 +148,9 @@ func (s *switches) checkInPlace(ctx context.Context, tenant *v1alpha1.LNamespace
 	return s.checkBindings(ctx, tenant.Name, wanted.SudoOn, actual)
 }
 
-// checkBindings names the first RoleBinding of the tree that lacks the RoleBinding without which the constrained form isn't allowed
-// there. The copies of wanted below the root are in no cache. Namespaces that are terminating or halted get none.
+// checkBindings names the first RoleBinding of the tree that lacks the RoleBinding without which the constrained form
+// isn't allowed there. The copies of wanted below the root are in no cache. Namespaces that are terminating or halted
+// get none.
 func (s *switches) checkBindings(ctx context.Context, tenant string, wanted grants.Object, actual grants.Actual) string {
 	for _, namespace := range s.view.Living(tenant) {
 		key := grants.Key{Kind: grants.KeyOf(wanted).Kind, Namespace: namespace, Name: wanted.GetName()}

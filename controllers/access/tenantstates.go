@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// leavingTenants holds the tenants for which Withdraw was called. A pass that planned to grant something to such a tenant must not
-// grant it any more.
+// leavingTenants holds the tenants for which Withdraw was called. A pass that planned to grant something to such a
+// tenant must not grant it any more.
 type leavingTenants struct {
 	uids sync.Map // tenant → UID of the LNamespace
 }
@@ -35,7 +35,8 @@ type revocationClock struct {
 // recordChange begins a measurement, unless one has begun already.
 func (c *revocationClock) recordChange(tenant string) { c.changed.LoadOrStore(tenant, time.Now()) }
 
-// timeRevocation ends and records the measurement if one of the changes takes a right away; otherwise the measurement goes on.
+// timeRevocation ends and records the measurement if one of the changes takes a right away; otherwise the measurement
+// goes on.
 func (c *revocationClock) timeRevocation(tenant string, changes []change) {
 	for _, one := range changes {
 		if len(grants.Minus(grants.Subjects(one.before), grants.Subjects(one.after))) == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// grantedCondition returns the reason and message of AccessReady when there is no finding. They also show whether the ClusterRole of
-// users grants dangerous rights. unvettedRights may be nil: then none are known to be dangerous.
+// grantedCondition returns the reason and message of AccessReady when there is no finding. They also show whether the
+// ClusterRole of users grants dangerous rights. unvettedRights may be nil: then none are known to be dangerous.
 func grantedCondition(unvettedRights func() []string) (v1alpha1.Reason, string) {
 	const everything = "all rights that the lists ask for are granted"
 	if unvettedRights == nil {

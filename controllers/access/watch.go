@@ -104,7 +104,8 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	return nil
 }
 
-// readPositions returns a function that returns the resourceVersion up to which the informer of a kind of access objects has read.
+// readPositions returns a function that returns the resourceVersion up to which the informer of a kind of access
+// objects has read.
 func readPositions(from cache.Cache) (func(kind string) string, error) {
 	informers := map[string]toolscache.SharedInformer{}
 	for _, object := range []grants.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}} {
@@ -137,8 +138,8 @@ func indexFields(mgr ctrl.Manager) error {
 	return nil
 }
 
-// specChanged drops updates of an LNamespace that leave its spec as it was. For every other update it calls edited, and records the time,
-// so that revocations can be timed.
+// specChanged drops updates of an LNamespace that leave its spec as it was. For every other update it calls edited, and
+// records the time, so that revocations can be timed.
 func specChanged(clock *revocationClock, edited func(reconcile.Request)) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -157,8 +158,9 @@ func notCopied(object client.Object) bool {
 	return !grants.IsCopied(object)
 }
 
-// handleObjects requeues every tenant that an access object belongs to, or belonged to. If only the owners of a shared pair have changed,
-// it requeues only the tenants that became owners or ceased to be. Otherwise a pair of n tenants would cost n² requests.
+// handleObjects requeues every tenant that an access object belongs to, or belonged to. If only the owners of a shared
+// pair have changed, it requeues only the tenants that became owners or ceased to be. Otherwise a pair of n tenants
+// would cost n² requests.
 func handleObjects(seen *recent) handler.EventHandler {
 	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		seen.recordSeen(object)
@@ -180,8 +182,8 @@ func handleObjects(seen *recent) handler.EventHandler {
 	}
 }
 
-// tenantsOf returns requests for every tenant that an access object belongs to. The caller calls it for the old and the new object
-// of an update.
+// tenantsOf returns requests for every tenant that an access object belongs to. The caller calls it for the old and the
+// new object of an update.
 func tenantsOf(object client.Object) []reconcile.Request {
 	tenants := grants.Tenants(object)
 	if namespace := object.GetNamespace(); namespace != "" {

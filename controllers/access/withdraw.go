@@ -10,11 +10,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// Withdraw revokes everything that was granted to a tenant that is being deleted. It revokes sudo first: by an update of the sudo binding,
-// and by the deletion of sole pairs. It then gives up the shared pairs, and deletes those without another owner. The tenant's own objects
-// come last. It may be called again at any time, and then writes only what is left. The caller calls it again for the objects that
-// remaining names: they still exist because of a foreign finalizer, or another tenant's worker is writing them. A foreign object with the
-// name of an access object is never touched, and never in remaining.
+// Withdraw revokes everything that was granted to a tenant that is being deleted. It revokes sudo first: by an update
+// of the sudo binding, and by the deletion of sole pairs. It then gives up the shared pairs, and deletes those without
+// another owner. The tenant's own objects come last. It may be called again at any time, and then writes only what is
+// left. The caller calls it again for the objects that remaining names: they still exist because of a foreign
+// finalizer, or another tenant's worker is writing them. A foreign object with the name of an access object is never
+// touched, and never in remaining.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
 	// First, so that a pass of this tenant that is under way grants nothing from now on.
 	r.leaving.recordTenant(tenant)

@@ -14,8 +14,8 @@ import (
 
 const owner = client.FieldOwner(v1alpha1.OperatorName)
 
-// objectStore reads and writes access objects, one request each, and knows its own writes before the watch brings them. Its only
-// lock is the one in recent.
+// objectStore reads and writes access objects, one request each, and knows its own writes before the watch brings them.
+// Its only lock is the one in recent.
 type objectStore struct {
 	// client writes, and reads from the manager's cache; live reads from the API server.
 	client client.Client

@@ -63,8 +63,8 @@ func readConfigurations(ctx context.Context, c client.Reader) ([]configuration, 
 	return found, nil
 }
 
-// trustsCertificate reports whether the caBundle of every webhook in both configurations contains the certificate. A missing configuration
-// has no webhooks.
+// trustsCertificate reports whether the caBundle of every webhook in both configurations contains the certificate. A
+// missing configuration has no webhooks.
 func trustsCertificate(ctx context.Context, c client.Reader, leaf *x509.Certificate) (bool, error) {
 	configurations, err := readConfigurations(ctx, c)
 	if err != nil {
@@ -86,15 +86,15 @@ type bundles struct {
 	client client.Client
 	// written is the resourceVersion of our last write, by kind: the cache may still hold an older version.
 	written map[string]string
-	// held are the contents of the Secret whose bundle both configurations have had since the time in field since. That time has a
-	// monotonic clock reading, so a step of the wall clock shortens no wait. A new leader waits anew.
+	// held are the contents of the Secret whose bundle both configurations have had since the time in field since. That
+	// time has a monotonic clock reading, so a step of the wall clock shortens no wait. A new leader waits anew.
 	held  servingcert.Contents
 	since time.Time
 }
 
-// holdBundle writes the bundle of the contents into both configurations, and returns how long they have had it; -1 if they don't have it
-// yet. It reverts another client's edit, but doesn't restart the wait then: otherwise a tool that edits once a minute would stop a
-// rotation.
+// holdBundle writes the bundle of the contents into both configurations, and returns how long they have had it; -1 if
+// they don't have it yet. It reverts another client's edit, but doesn't restart the wait then: otherwise a tool that
+// edits once a minute would stop a rotation.
 func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents) (time.Duration, error) {
 	bundle := contents.Bundle()
 	configurations, err := readConfigurations(ctx, b.client)
@@ -123,8 +123,8 @@ func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents)
 	return time.Since(b.since), nil
 }
 
-// putBundle writes the bundle into those webhooks of one configuration that have another bundle. wrote reports that it wrote, or that the
-// cache doesn't hold an earlier write yet.
+// putBundle writes the bundle into those webhooks of one configuration that have another bundle. wrote reports that it
+// wrote, or that the cache doesn't hold an earlier write yet.
 func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
 	version := c.object.GetResourceVersion()
 	if last, ok := b.written[c.kind]; ok && forest.IsNewer(last, version) {
@@ -155,8 +155,8 @@ func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte)
 	return true, nil
 }
 
-// testFailed reports whether a JSON patch was refused because of its test operation: the API server answers with the code of an
-// invalid object, but names no field.
+// testFailed reports whether a JSON patch was refused because of its test operation: the API server answers with the
+// code of an invalid object, but names no field.
 func testFailed(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {

@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
-// follower serves the certificate in the Secret, in every replica. While the Secret holds none that can be served, the replica keeps
-// serving its last one.
+// follower serves the certificate in the Secret, in every replica. While the Secret holds none that can be served, the
+// replica keeps serving its last one.
 type follower struct {
 	client  client.Reader
 	serving *Serving
@@ -27,7 +27,8 @@ type follower struct {
 	log     logr.Logger
 	// elected is closed when this replica becomes the leader.
 	elected <-chan struct{}
-	// looked is set when the replica has seen the Secret, trusted when the webhook configurations have had this replica's certificate.
+	// looked is set when the replica has seen the Secret, trusted when the webhook configurations have had this
+	// replica's certificate.
 	looked, trusted atomic.Bool
 }
 
@@ -56,9 +57,9 @@ func (f *follower) takeSecret(secret *corev1.Secret) {
 	}
 }
 
-// checkReady returns a check whether the API server can call this replica: it serves a certificate, and the webhook configurations have
-// held a certificate that it served. A replica without a certificate is ready only if isExcused reports true. A later change of the
-// configurations concerns all replicas alike, so it makes none of them unready.
+// checkReady returns a check whether the API server can call this replica: it serves a certificate, and the webhook
+// configurations have held a certificate that it served. A replica without a certificate is ready only if isExcused
+// reports true. A later change of the configurations concerns all replicas alike, so it makes none of them unready.
 func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	return func(req *http.Request) error {
 		c, err := f.serving.GetCertificate(nil)
@@ -82,8 +83,9 @@ func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	}
 }
 
-// isExcused reports whether this replica may be ready without a certificate: it has seen the Secret, but is not the leader and so can't
-// make one. Otherwise an upgrade could wait for ever for the leader of an earlier version, which makes no certificate.
+// isExcused reports whether this replica may be ready without a certificate: it has seen the Secret, but is not the
+// leader and so can't make one. Otherwise an upgrade could wait for ever for the leader of an earlier version, which
+// makes no certificate.
 func (f *follower) isExcused() bool {
 	select {
 	case <-f.elected:

@@ -44,8 +44,9 @@ func (k *keeper) rotateStep(ctx context.Context) (again time.Duration, err error
 	return min(again, time.Hour), nil
 }
 
-// planStep decides on one step and takes it. It first decides as if the bundle were not in the configurations yet, since some steps can't
-// wait for that. If that gives no step, it writes the bundle there, and decides by how long the bundle has been there.
+// planStep decides on one step and takes it. It first decides as if the bundle were not in the configurations yet,
+// since some steps can't wait for that. If that gives no step, it writes the bundle there, and decides by how long the
+// bundle has been there.
 func (k *keeper) planStep(ctx context.Context) (again time.Duration, err error) {
 	var secret corev1.Secret
 	if err := k.client.Get(ctx, k.secret, &secret); err != nil {
@@ -115,8 +116,8 @@ func (k *keeper) announceFailure(err error) {
 	k.events.Event(k.deploymentReference(), corev1.EventTypeWarning, string(v1alpha1.ReasonCertificateFailed), k.failure)
 }
 
-// deploymentReference refers to the operator's Deployment, where a cluster admin looks for Events. It has no UID, because the
-// operator may not read the Deployment.
+// deploymentReference refers to the operator's Deployment, where a cluster admin looks for Events. It has no UID,
+// because the operator may not read the Deployment.
 func (k *keeper) deploymentReference() *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: "apps/v1", Kind: "Deployment", Namespace: k.secret.Namespace, Name: v1alpha1.OperatorAccount,

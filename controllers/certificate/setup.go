@@ -1,6 +1,6 @@
-// Package certificate keeps the certificate of the webhooks. Every replica serves the one in a Secret; the leader rotates it, and
-// writes it into the caBundle of the webhook configurations so that the API server trusts it. Package internal/servingcert decides
-// which step comes when.
+// Package certificate keeps the certificate of the webhooks. Every replica serves the one in a Secret; the leader
+// rotates it, and writes it into the caBundle of the webhook configurations so that the API server trusts it. Package
+// internal/servingcert decides which step comes when.
 package certificate
 
 import (
@@ -34,8 +34,8 @@ const (
 
 // Timing holds the time constants, so that tests can shrink them.
 type Timing struct {
-	// Settle is how long a bundle must be in the webhook configurations before a rotation goes on. By then, every API server and every
-	// replica has seen it.
+	// Settle is how long a bundle must be in the webhook configurations before a rotation goes on. By then, every API
+	// server and every replica has seen it.
 	Settle time.Duration
 	// Retry is the pause after a step that failed.
 	Retry time.Duration
@@ -53,8 +53,8 @@ type Options struct {
 	Timing    Timing
 }
 
-// SetupWithManager makes every replica follow the Secret, and the leader rotate it. It uses a cache of its own for three objects,
-// because the manager's cache would hold all Secrets.
+// SetupWithManager makes every replica follow the Secret, and the leader rotate it. It uses a cache of its own for
+// three objects, because the manager's cache would hold all Secrets.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	objects, err := newCache(mgr, o.Namespace)
 	if err != nil {
@@ -87,8 +87,8 @@ type threeObjects struct {
 	scheme *runtime.Scheme
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: standby replicas watch, too, because they serve the same
-// certificate.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: standby replicas watch, too, because they serve the
+// same certificate.
 func (*threeObjects) NeedLeaderElection() bool { return false }
 
 func newCache(mgr ctrl.Manager, namespace string) (*threeObjects, error) {
@@ -122,8 +122,8 @@ func newKeeper(c client.Client, o Options, log logr.Logger) *keeper {
 	}
 }
 
-// setupWithManager runs the keeper on the leader. A change of any of the three objects makes it look at all of them. The first look
-// needs no change: if all three are missing, that has to be reported, too.
+// setupWithManager runs the keeper on the leader. A change of any of the three objects makes it look at all of them.
+// The first look needs no change: if all three are missing, that has to be reported, too.
 func (k *keeper) setupWithManager(mgr ctrl.Manager, objects cache.Cache) error {
 	var changes []source.Source
 	for _, object := range []client.Object{

@@ -16,10 +16,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// removalChecks confirm by live reads that the namespace of a copy's source is not above the copy, before the copy is deleted for this
-// reason. The watch of Namespaces may be behind: with such an old forest, a new leader would delete copies that its predecessor has written
-// since. A copy of one of Kubernetes' own kinds that is older than the newest Namespace that the watch has shown needs no read.
-// After the watch has shown a move, this is true of all such copies from before the move.
+// removalChecks confirm by live reads that the namespace of a copy's source is not above the copy, before the copy is
+// deleted for this reason. The watch of Namespaces may be behind: with such an old forest, a new leader would delete
+// copies that its predecessor has written since. A copy of one of Kubernetes' own kinds that is older than the newest
+// Namespace that the watch has shown needs no read. After the watch has shown a move, this is true of all such copies
+// from before the move.
 type removalChecks struct {
 	view  namespaceView
 	api   metadataReader
@@ -48,18 +49,19 @@ type removalCheck struct {
 	newest string
 }
 
-// mostChecks bounds removalChecks.done, in namespaces. Only namespaces that have moved and still have copies to delete need their check
-// again.
+// mostChecks bounds removalChecks.done, in namespaces. Only namespaces that have moved and still have copies to delete
+// need their check again.
 const mostChecks = 1000
 
 func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copyengine.State))) *removalChecks {
 	return &removalChecks{view: v, api: api, read: read, done: lru.New(mostChecks), share: newShare()}
 }
 
-// checkRemoval returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has the
-// copy's source, is not above the copy. It also returns nil to leave the decision to a new plan: if, by the view and by the State, from is
-// above the copy, or the copy's namespace is halted, protected or gone. It returns ErrBehind if the forest may be too old. One read of the
-// namespaces above serves all copies in a namespace. A Namespace that is newer than in the forest is entered in the view.
+// checkRemoval returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called
+// from, which has the copy's source, is not above the copy. It also returns nil to leave the decision to a new plan:
+// if, by the view and by the State, from is above the copy, or the copy's namespace is halted, protected or gone. It
+// returns ErrBehind if the forest may be too old. One read of the namespaces above serves all copies in a namespace. A
+// Namespace that is newer than in the forest is entered in the view.
 func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from, version string) error {
 	seen := c.view.SeenVersion()
 	f := c.view.Snapshot()
@@ -97,29 +99,29 @@ func (c *removalChecks) knownForest() (f *forest.Snapshot) {
 	return f
 }
 
-// keepsCopy reports whether the forest f gives no reason to delete a copy in namespace of an object in the namespace called from: from is
-// above it, or the operator deletes nothing there, because namespace is halted, protected or gone.
+// keepsCopy reports whether the forest f gives no reason to delete a copy in namespace of an object in the namespace
+// called from: from is above it, or the operator deletes nothing there, because namespace is halted, protected or gone.
 func keepsCopy(f *forest.Snapshot, from, namespace string) bool {
 	above, ok := f.Sources(namespace)
 	return !ok || above.Has(from)
 }
 
-// isServedWithNamespaces reports whether the API server itself stores the objects of a kind, beside Namespaces, so that the
-// resourceVersions of both can be compared. Another server may store those of any group that Kubernetes itself does not have: an APIService
-// names it.
+// isServedWithNamespaces reports whether the API server itself stores the objects of a kind, beside Namespaces, so that
+// the resourceVersions of both can be compared. Another server may store those of any group that Kubernetes itself does
+// not have: an APIService names it.
 func isServedWithNamespaces(kind schema.GroupKind) bool {
 	return scheme.Scheme.IsGroupRegistered(kind.Group)
 }
 
-// coversNamespace reports whether the last check of namespace has confirmed this path, and began after the State knew the copy of this
-// resourceVersion.
+// coversNamespace reports whether the last check of namespace has confirmed this path, and began after the State knew
+// the copy of this resourceVersion.
 func (c *removalChecks) coversNamespace(namespace, path, version string) bool {
 	last, checked := c.done.Get(namespace)
 	return checked && last.(removalCheck).path == path && !forest.IsNewer(version, last.(removalCheck).newest)
 }
 
-// compareNamespaces reads the Namespaces called names, and returns ErrBehind if one is missing or has another version than in the forest f.
-// The version that was read is entered in the view.
+// compareNamespaces reads the Namespaces called names, and returns ErrBehind if one is missing or has another version
+// than in the forest f. The version that was read is entered in the view.
 func (c *removalChecks) compareNamespaces(ctx context.Context, f *forest.Snapshot, names []string) error {
 	var result error
 	for _, name := range names {

@@ -34,8 +34,8 @@ func NewRequests(api copying.API, v namespaceView, rules copies.Rules, read func
 	return &Requests{api: api, rules: rules, sources: newSources(api, rules, apply), removals: newRemovalChecks(v, api, read)}
 }
 
-// Unshared makes each request do its own reads, rather than wait for an equal read that is under way. It is for a caller that carries out
-// several requests on one goroutine, a part of each in turn.
+// Unshared makes each request do its own reads, rather than wait for an equal read that is under way. It is for a
+// caller that carries out several requests on one goroutine, a part of each in turn.
 func (r *Requests) Unshared() *Requests {
 	alone := func(_ string, read func() (any, error)) (any, error) { return read() }
 	r.sources.share, r.removals.share = alone, alone
@@ -97,8 +97,8 @@ func (w *copyWrite) carryOut(ctx context.Context) error {
 	return w.createCopy(ctx)
 }
 
-// renderBody returns the request body for the copy. If the planned body of the source is no longer kept, the source is read again: then the
-// body and the copy's hash have its present content.
+// renderBody returns the request body for the copy. If the planned body of the source is no longer kept, the source is
+// read again: then the body and the copy's hash have its present content.
 func (w *copyWrite) renderBody(ctx context.Context, over *copies.Copy) ([]byte, error) {
 	body, err := w.sources.bodyOf(ctx, w.Action.Source, w.Resource, w.Action.Hash.Content)
 	if err != nil {
@@ -127,9 +127,9 @@ func (w *copyWrite) createCopy(ctx context.Context) error {
 	return err
 }
 
-// readObstacle reads the object that is where the copy should be, and creates the copy if that object is gone. The object may be the
-// operator's own copy after all, because an answer was lost, the watch is behind, or somebody took the label off. For any other object
-// readObstacle returns ErrObstacle, for one that is being deleted ErrBeingDeleted.
+// readObstacle reads the object that is where the copy should be, and creates the copy if that object is gone. The
+// object may be the operator's own copy after all, because an answer was lost, the watch is behind, or somebody took
+// the label off. For any other object readObstacle returns ErrObstacle, for one that is being deleted ErrBeingDeleted.
 func (w *copyWrite) readObstacle(ctx context.Context) error {
 	meta, err := w.api.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	countRead(w.Slot, "copy")
@@ -147,8 +147,8 @@ func (w *copyWrite) readObstacle(ctx context.Context) error {
 		from = copies.UnlabelledFrom(w.removals.view.Snapshot(), w.Slot, meta) // not the Action's source, if the wanted source has changed since
 		meta.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
 	}
-	// A copy in mode create that has lost its label stays as it is, and no watch shows when it is gone. As an obstacle, it is read again
-	// later.
+	// A copy in mode create that has lost its label stays as it is, and no watch shows when it is gone. As an obstacle,
+	// it is read again later.
 	isKept := !labelled && hash.Mode == v1alpha1.ModeCreate && w.Action.Hash.Mode == v1alpha1.ModeCreate
 	if hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) || isKept {
 		return copies.ErrObstacle
@@ -230,9 +230,9 @@ func (w *copyWrite) inspectCopy(ctx context.Context) error {
 	return nil
 }
 
-// withdrawCopy takes away from an access copy what its source no longer gives, in a namespace that is halted or protected, where the
-// operator adds nothing. The watch may be behind, so the copy is read from the API server, and the PUT is guarded by the resourceVersion of
-// that read.
+// withdrawCopy takes away from an access copy what its source no longer gives, in a namespace that is halted or
+// protected, where the operator adds nothing. The watch may be behind, so the copy is read from the API server, and the
+// PUT is guarded by the resourceVersion of that read.
 func (w *copyWrite) withdrawCopy(ctx context.Context) error {
 	object, source, err := w.readBoth(ctx)
 	if err != nil || object == nil {
@@ -258,7 +258,8 @@ func (w *copyWrite) withdrawCopy(ctx context.Context) error {
 	return nil
 }
 
-// bodiesLimit bounds the bodies of sources that are kept, in bytes. A source whose body was dropped is read again when the body is needed.
+// bodiesLimit bounds the bodies of sources that are kept, in bytes. A source whose body was dropped is read again when
+// the body is needed.
 const bodiesLimit = 16 << 20
 
 // sources read sources from the API server, and keep the bodies that were used last.
@@ -319,8 +320,8 @@ func (s *sources) readSource(ctx context.Context, slot copies.Slot, resource sch
 	return body, nil
 }
 
-// bodyOf returns the body of a source: the kept one if it has this content. Otherwise the source is read again, and the body may be that of
-// a newer version with other content.
+// bodyOf returns the body of a source: the kept one if it has this content. Otherwise the source is read again, and the
+// body may be that of a newer version with other content.
 func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource,
 	content string) (*copies.Body, error) {
 	if kept := s.findBody(slot, content); kept != nil {
@@ -333,8 +334,8 @@ func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.
 	return read.(*copies.Body), nil
 }
 
-// findLoss reads a source that no watch shows any more and, if the source is gone or may not be read, the source's namespace. The copies
-// must stay if the source is deleted with its namespace, or if the operator merely cannot see it.
+// findLoss reads a source that no watch shows any more and, if the source is gone or may not be read, the source's
+// namespace. The copies must stay if the source is deleted with its namespace, or if the operator merely cannot see it.
 func (s *sources) findLoss(ctx context.Context, request copyengine.FindLoss) (copies.Loss, error) {
 	slot := request.Source
 	meta, err := s.api.Metadata(ctx, request.Resource, slot.Namespace, slot.Name)

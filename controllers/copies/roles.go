@@ -10,16 +10,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// A RoleBinding that names a Role means another Role in each namespace. When a user writes a source that does so, the API server checks
-// that the user holds the rights of the Role beside the source. The operator may bind every Role, so the API server does not check what the
-// operator writes. That is why a copy of such a binding is written only beside a copy of that very Role. Otherwise users could bind
-// themselves to a Role of that name that a more powerful user has created below.
+// A RoleBinding that names a Role means another Role in each namespace. When a user writes a source that does so, the
+// API server checks that the user holds the rights of the Role beside the source. The operator may bind every Role, so
+// the API server does not check what the operator writes. That is why a copy of such a binding is written only beside a
+// copy of that very Role. Otherwise users could bind themselves to a Role of that name that a more powerful user has
+// created below.
 
-// checkRole returns an OtherRoleError unless the Role that the binding names is the same at the slot as at the binding's source. For a copy
-// in mode create it returns an UnkeptBindingError. It reads the Roles from the API server, because what a watch has shown may be a moment
-// old. A copy written by mistake would grant another Role until a plan deletes it. Where the operator does not see Roles, no plan would.
-// One read suffices where the Role at the slot is a copy from the source's own namespace. Where that Role comes from another namespace, the
-// Role beside the source is read, too: both must have the same origin.
+// checkRole returns an OtherRoleError unless the Role that the binding names is the same at the slot as at the
+// binding's source. For a copy in mode create it returns an UnkeptBindingError. It reads the Roles from the API server,
+// because what a watch has shown may be a moment old. A copy written by mistake would grant another Role until a plan
+// deletes it. Where the operator does not see Roles, no plan would. One read suffices where the Role at the slot is a
+// copy from the source's own namespace. Where that Role comes from another namespace, the Role beside the source is
+// read, too: both must have the same origin.
 func (w *copyWrite) checkRole(ctx context.Context, body *copies.Body) error {
 	if body.Role == "" {
 		return nil
@@ -44,8 +46,9 @@ func (w *copyWrite) checkRole(ctx context.Context, body *copies.Body) error {
 	return nil
 }
 
-// originOfRole returns where the Role of this name in namespace comes from: the namespace of its source if the Role is a copy that only the
-// operator may change, otherwise namespace itself. It returns "" if there is no such Role, or it is being deleted.
+// originOfRole returns where the Role of this name in namespace comes from: the namespace of its source if the Role is
+// a copy that only the operator may change, otherwise namespace itself. It returns "" if there is no such Role, or it
+// is being deleted.
 func (w *copyWrite) originOfRole(ctx context.Context, namespace, name string) (string, error) {
 	slot := copies.Slot{Kind: rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), Namespace: namespace, Name: name}
 	meta, err := w.api.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)

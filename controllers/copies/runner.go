@@ -1,14 +1,16 @@
-// Package copies runs the copying engine: it feeds internal/copyengine.State with what happens, and carries out what the State decides. All
-// decisions are the State's.
+// Package copies runs the copying engine: it feeds internal/copyengine.State with what happens, and carries out what
+// the State decides. All decisions are the State's.
 //
-// The way of a changed Secret: pkg/watchset shows its new metadata to a copying.Sink, and the copying.Runner applies them to the State
-// under the one lock. The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a
-// Started; the State answers with a request to read the source (requests.go). The worker applies the answer, and the State queues the
-// slots below the source. For each of them a worker gets a request to write a copy, sends it (requests.go), and applies the answer.
+// The way of a changed Secret: pkg/watchset shows its new metadata to a copying.Sink, and the copying.Runner applies
+// them to the State under the one lock. The State answers with a key, which waits in the queue (internal/fairqueue). A
+// worker takes the key and applies a Started; the State answers with a request to read the source (requests.go). The
+// worker applies the answer, and the State queues the slots below the source. For each of them a worker gets a request
+// to write a copy, sends it (requests.go), and applies the answer.
 //
-// The way of a move: the view reports a change of the forest, which the Runner applies as a ForestChanged, and the State queues the
-// namespaces whose copies may differ. The copies that do not belong there any more are deleted, each after a check that the namespaces
-// above are what the State believes (removalchecks.go); the State holds back all writes that must wait for that.
+// The way of a move: the view reports a change of the forest, which the Runner applies as a ForestChanged, and the
+// State queues the namespaces whose copies may differ. The copies that do not belong there any more are deleted, each
+// after a check that the namespaces above are what the State believes (removalchecks.go); the State holds back all
+// writes that must wait for that.
 package copies
 
 import (
@@ -33,8 +35,8 @@ import (
 // Options are what New needs to make a Runner.
 type Options struct {
 	copying.Options
-	// Troubled is called with the namespaces that have something new to report. It must not block, nor call the Runner; it may be nil. The
-	// operator sets hierarchy.Reporter.Again.
+	// Troubled is called with the namespaces that have something new to report. It must not block, nor call the Runner;
+	// it may be nil. The operator sets hierarchy.Reporter.Again.
 	Troubled func(namespaces ...string)
 }
 
@@ -99,7 +101,8 @@ func (r *Runner) performOutput(output copies.Output) {
 	}
 }
 
-// carryOut carries out one request. A failed write, or a failed check before it, is in vain, except for ErrBehind from the check.
+// carryOut carries out one request. A failed write, or a failed check before it, is in vain, except for ErrBehind from
+// the check.
 func (r *Runner) carryOut(ctx context.Context, request copyengine.Request) (answer copyengine.Input, inVain bool) {
 	answer = r.requests.CarryOut(ctx, request)
 	switch one := answer.(type) {
@@ -123,8 +126,8 @@ func (r *Runner) runTicks(ctx context.Context) {
 	}
 }
 
-// Ready is a readiness check: the State knows all namespaces, sources and copies that existed at its start. A kind that is not served, that
-// may not be listed, or that is degraded, does not count.
+// Ready is a readiness check: the State knows all namespaces, sources and copies that existed at its start. A kind that
+// is not served, that may not be listed, or that is degraded, does not count.
 func (r *Runner) Ready(*http.Request) (err error) {
 	if !r.View.Synced() {
 		return fmt.Errorf("namespaces are not synced yet")
@@ -133,44 +136,45 @@ func (r *Runner) Ready(*http.Request) (err error) {
 	return err
 }
 
-// AwaitsRails reports whether new rights in namespace must wait for rails there. In a root, rails are the copies from its templates. The
-// answer is true, too, for the moment until the State has taken in the latest snapshot of the forest.
+// AwaitsRails reports whether new rights in namespace must wait for rails there. In a root, rails are the copies from
+// its templates. The answer is true, too, for the moment until the State has taken in the latest snapshot of the
+// forest.
 func (r *Runner) AwaitsRails(namespace string) bool {
 	isBehind := false
 	r.Read(func(s *copyengine.State) { isBehind = s.Forest() != r.View.Snapshot() })
 	return isBehind || slices.Contains(r.ApplyAll(copyengine.RightsAsked{Namespace: namespace}), copies.Output(copyengine.RightsWait{}))
 }
 
-// Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the copies of that kind
-// is unknown.
+// Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the
+// copies of that kind is unknown.
 func (r *Runner) Unobserved() (all []string) {
 	r.Read(func(s *copyengine.State) { all = s.DescribeBlind() })
 	return all
 }
 
-// UnobservedIn returns a sentence for each kind whose copies in namespace cannot be judged now, because the operator cannot see the copies
-// there, or the sources in a namespace above.
+// UnobservedIn returns a sentence for each kind whose copies in namespace cannot be judged now, because the operator
+// cannot see the copies there, or the sources in a namespace above.
 func (r *Runner) UnobservedIn(namespace string) (all []string) {
 	r.Read(func(s *copyengine.State) { all = append(s.DescribeBlind(), s.DescribeUnseen(namespace)...) })
 	return all
 }
 
-// MayNotObserve reports whether the operator lacks a right, or room for more watches, to see the copies in namespace or the sources of a
-// namespace above. Kinds that are watched in the whole cluster do not count.
+// MayNotObserve reports whether the operator lacks a right, or room for more watches, to see the copies in namespace or
+// the sources of a namespace above. Kinds that are watched in the whole cluster do not count.
 func (r *Runner) MayNotObserve(namespace string) (lacks bool) {
 	r.Read(func(s *copyengine.State) { lacks = s.LacksRight(namespace) })
 	return lacks
 }
 
-// HoldsCopies reports whether namespace holds copies that the operator deletes when namespace leaves the forest, or may hold such copies
-// without the operator seeing them.
+// HoldsCopies reports whether namespace holds copies that the operator deletes when namespace leaves the forest, or may
+// hold such copies without the operator seeing them.
 func (r *Runner) HoldsCopies(namespace string) (holds bool) {
 	r.Read(func(s *copyengine.State) { holds = s.HoldsCopies(namespace) })
 	return holds
 }
 
-// Known reports whether everything in namespace, below it and above it was looked at since this replica leads. Before that, Troubles may
-// lack some.
+// Known reports whether everything in namespace, below it and above it was looked at since this replica leads. Before
+// that, Troubles may lack some.
 func (r *Runner) Known(namespace string) (known bool) {
 	r.Read(func(s *copyengine.State) { known = s.IsKnown(namespace) })
 	return known

@@ -11,7 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copyengine"
 )
 
-// compareCopy applies a DriftFound for a copy in mode update that is not what its source says, if the plan sees nothing to do there.
+// compareCopy applies a DriftFound for a copy in mode update that is not what its source says, if the plan sees nothing
+// to do there.
 func (r *Runner) compareCopy(ctx context.Context, slot copies.Slot, resource schema.GroupVersionResource, object map[string]any) error {
 	u := unstructured.Unstructured{Object: object}
 	drift := copyengine.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}

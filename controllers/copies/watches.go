@@ -16,8 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// followPause is how long changes of the forest are gathered before the watches of narrow kinds (see copyengine.Kind.IsNarrow) follow them
-// together.
+// followPause is how long changes of the forest are gathered before the watches of narrow kinds (see
+// copyengine.Kind.IsNarrow) follow them together.
 const followPause = 50 * time.Millisecond
 
 // watches follow the configured kinds, each in its scope, and apply what they show.

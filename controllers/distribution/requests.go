@@ -82,8 +82,8 @@ func (r *Requests) writeStatus(ctx context.Context, w distribute.WriteStatus) (s
 	return meta.ResourceVersion, nil
 }
 
-// copyWrite is the requests for one target, and what they have shown so far. They fail if the object has changed since the plan (UID and
-// resourceVersion).
+// copyWrite is the requests for one target, and what they have shown so far. They fail if the object has changed since
+// the plan (UID and resourceVersion).
 type copyWrite struct {
 	*Requests
 	distribute.WriteCopy
@@ -134,8 +134,8 @@ func (w *copyWrite) unlessAbsent(err error) error {
 	return err
 }
 
-// createCopy makes a copy. The object that it finds in the slot, if any, may be the copy after all, because an answer was lost or the watch
-// is behind.
+// createCopy makes a copy. The object that it finds in the slot, if any, may be the copy after all, because an answer
+// was lost or the watch is behind.
 func (w *copyWrite) createCopy(ctx context.Context) error {
 	if err := w.confirmDistribution(ctx); err != nil {
 		return err
@@ -165,8 +165,8 @@ func (w *copyWrite) createCopy(ctx context.Context) error {
 
 var errDeleted = errors.New("the ResourceDistribution is deleted, but the watch has not shown that yet")
 
-// confirmDistribution returns errDeleted if the request is to read whether the distribution still exists, and it doesn't. Otherwise, while
-// the watch is late, the operator would create what the garbage collector deletes.
+// confirmDistribution returns errDeleted if the request is to read whether the distribution still exists, and it
+// doesn't. Otherwise, while the watch is late, the operator would create what the garbage collector deletes.
 func (w *copyWrite) confirmDistribution(ctx context.Context) error {
 	if !w.Confirm {
 		return nil
@@ -212,7 +212,8 @@ func (w *copyWrite) rewriteMetadata(ctx context.Context, change func(*metav1.Obj
 	return w.putObject(ctx, body)
 }
 
-// readPlanned reads the whole object for which the write was planned; nil if the object is gone, ErrStale if it has changed since the plan.
+// readPlanned reads the whole object for which the write was planned; nil if the object is gone, ErrStale if it has
+// changed since the plan.
 func (w *copyWrite) readPlanned(ctx context.Context) (map[string]any, error) {
 	object, err := w.API.Object(ctx, w.Resource, w.Slot)
 	if err != nil {
@@ -224,8 +225,8 @@ func (w *copyWrite) readPlanned(ctx context.Context) (map[string]any, error) {
 	return object, nil
 }
 
-// compareObstacle reads an obstacle, or a copy that may have been changed while no watch was open. It records whether the object is as it
-// should be.
+// compareObstacle reads an obstacle, or a copy that may have been changed while no watch was open. It records whether
+// the object is as it should be.
 func (w *copyWrite) compareObstacle(ctx context.Context, isSame func(object map[string]any) bool) error {
 	object, err := w.readPlanned(ctx)
 	if err != nil || object == nil {
@@ -235,8 +236,8 @@ func (w *copyWrite) compareObstacle(ctx context.Context, isSame func(object map[
 	return nil
 }
 
-// overwriteObstacle replaces an obstacle's content by the template. The object keeps its own labels, annotations, finalizers and
-// ownerReferences.
+// overwriteObstacle replaces an obstacle's content by the template. The object keeps its own labels, annotations,
+// finalizers and ownerReferences.
 func (w *copyWrite) overwriteObstacle(ctx context.Context) error {
 	meta, err := w.API.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
 	if err != nil {
@@ -253,8 +254,8 @@ func (w *copyWrite) overwriteObstacle(ctx context.Context) error {
 	return w.putObject(ctx, body)
 }
 
-// compareCopy applies a DriftFound for a copy that differs from its template, if its distribution reverts drift and the plan has no write
-// for the copy.
+// compareCopy applies a DriftFound for a copy that differs from its template, if its distribution reverts drift and the
+// plan has no write for the copy.
 func (r *Runner) compareCopy(_ context.Context, slot copies.Slot, _ schema.GroupVersionResource, object map[string]any) error {
 	u := unstructured.Unstructured{Object: object}
 	drift := distribute.DriftFound{Slot: slot, UID: string(u.GetUID()), ResourceVersion: u.GetResourceVersion()}

@@ -1,11 +1,12 @@
-// Package distribution keeps a copy of a ResourceDistribution's object in every namespace that the ResourceDistribution targets. It feeds
-// internal/distribute.State with what happens, and carries out what the State decides. All decisions are the State's.
+// Package distribution keeps a copy of a ResourceDistribution's object in every namespace that the ResourceDistribution
+// targets. It feeds internal/distribute.State with what happens, and carries out what the State decides. All decisions
+// are the State's.
 //
-// The way of a changed ResourceDistribution: pkg/watchset shows it to a copying.Sink, and the copying.Runner applies it to the
-// State under the one lock. The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes
-// the key and applies a Started: a review plans all targets together. It may ask for a list of obstacles, then for a write of the status,
-// which must record what a restarted operator has to know. Then it queues the targets. For each of them a worker gets a request to write
-// one copy, sends it (requests.go), and applies the answer.
+// The way of a changed ResourceDistribution: pkg/watchset shows it to a copying.Sink, and the copying.Runner applies it
+// to the State under the one lock. The State answers with a key, which waits in the queue (internal/fairqueue). A
+// worker takes the key and applies a Started: a review plans all targets together. It may ask for a list of obstacles,
+// then for a write of the status, which must record what a restarted operator has to know. Then it queues the targets.
+// For each of them a worker gets a request to write one copy, sends it (requests.go), and applies the answer.
 package distribution
 
 import (
@@ -63,8 +64,8 @@ func New(o copying.Options, of distribute.Options) (*Runner, error) {
 	return r, nil
 }
 
-// attributesOf returns where a key waits: reviews come first, then writes, in turns by distribution. There are no turns by tenant, because
-// distributions belong to the administrators of the cluster.
+// attributesOf returns where a key waits: reviews come first, then writes, in turns by distribution. There are no turns
+// by tenant, because distributions belong to the administrators of the cluster.
 func attributesOf(k distribute.Key) fairqueue.Attributes {
 	if k.Namespace == "" {
 		return fairqueue.Attributes{}
@@ -81,8 +82,8 @@ func (r *Runner) performOutput(output copies.Output) {
 	}
 }
 
-// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies have been listed. It waits for a list no
-// longer than DegradedAfter.
+// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies have been listed. It
+// waits for a list no longer than DegradedAfter.
 func (r *Runner) Ready(*http.Request) (err error) {
 	r.Read(func(s *distribute.State) { err = s.CheckSynced(time.Now()) })
 	return err

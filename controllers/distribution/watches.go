@@ -16,8 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// watches follow ResourceDistributions and, once their CRD exists, the copies of every configured kind, and the obstacles of distributions
-// in conflict.
+// watches follow ResourceDistributions and, once their CRD exists, the copies of every configured kind, and the
+// obstacles of distributions in conflict.
 type watches struct {
 	runner *Runner
 	kinds  []schema.GroupVersionKind
@@ -33,8 +33,8 @@ func newWatches(r *Runner, kinds []schema.GroupVersionKind) *watches {
 	}
 }
 
-// runWatches follows everything until ctx is done. The copies are not followed before the CRD exists, which a component installs. When the
-// CRD is deleted, the watches of copies go on, so that the copies that stay are unlocked.
+// runWatches follows everything until ctx is done. The copies are not followed before the CRD exists, which a component
+// installs. When the CRD is deleted, the watches of copies go on, so that the copies that stay are unlocked.
 func (w *watches) runWatches(ctx context.Context) error {
 	w.runner.Apply(distribute.DefinitionChanged{})
 	if err := w.acquireCopies(watchset.Request{
@@ -73,7 +73,8 @@ type (
 
 func (w *watches) applyInput(one input) { w.runner.Apply(one) }
 
-// definitions passes on the state of the watch of ResourceDistributions only if it is known, and signals that their CRD exists.
+// definitions passes on the state of the watch of ResourceDistributions only if it is known, and signals that their CRD
+// exists.
 type definitions struct {
 	watchset.Sink
 	served chan<- struct{}
@@ -170,7 +171,8 @@ func (w *watches) followObstacles() {
 	}
 }
 
-// selectorsOf returns the selectors of a distribution's possible obstacles. Objects without the label distributed-by match too.
+// selectorsOf returns the selectors of a distribution's possible obstacles. Objects without the label distributed-by
+// match too.
 func selectorsOf(w *distribute.ObstacleWatch) (isNoCopy labels.Selector, hasName fields.Selector) {
 	notOurs, err := labels.NewRequirement(v1alpha1.LabelDistributedBy, selection.NotEquals, []string{w.Distribution})
 	if err != nil {

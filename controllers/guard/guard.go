@@ -1,9 +1,10 @@
-// Package guard watches the admission policies that confine the operator and its tenants. It refuses to start under an identity that the
-// policies don't name (identity.go). It reports policies that are not in force (policies.go), and writes of the operator that a policy
-// refused (refusals.go). It writes nothing but Events, and a missing policy stops nothing, because tenants must be able to work.
+// Package guard watches the admission policies that confine the operator and its tenants. It refuses to start under an
+// identity that the policies don't name (identity.go). It reports policies that are not in force (policies.go), and
+// writes of the operator that a policy refused (refusals.go). It writes nothing but Events, and a missing policy stops
+// nothing, because tenants must be able to work.
 //
-// The cage are the policies operator-cage-*: they refuse every write with the operator's token that the operator has no reason to
-// make.
+// The cage are the policies operator-cage-*: they refuse every write with the operator's token that the operator has no
+// reason to make.
 package guard
 
 import (
@@ -40,8 +41,8 @@ type Timing struct {
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing { return Timing{Interval: 10 * time.Minute, Retry: 10 * time.Second} }
 
-// Guard compares our admission policies in the cluster with the shipped ones, at the start and then again and again. It runs on
-// every replica, but only the leader sends Events. All exported fields are required.
+// Guard compares our admission policies in the cluster with the shipped ones, at the start and then again and again. It
+// runs on every replica, but only the leader sends Events. All exported fields are required.
 type Guard struct {
 	// Live reads policies and bindings, by name, from the API server.
 	Live   client.Reader
@@ -61,8 +62,8 @@ type Guard struct {
 	gaps map[string]string // short name of a policy → why it is not fully in force
 }
 
-// Deployment returns a reference to the operator's Deployment in its namespace, where people look for Events. The reference is not
-// checked: outside a cluster there is no such Deployment.
+// Deployment returns a reference to the operator's Deployment in its namespace, where people look for Events. The
+// reference is not checked: outside a cluster there is no such Deployment.
 func Deployment(namespace string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: v1alpha1.OperatorAccount}
 }
@@ -78,8 +79,8 @@ func (g *Guard) SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(mgr.Add(elected), loop.SetupWithManager(mgr))
 }
 
-// Missing reports whether the last look that succeeded found that a policy is not fully in force, or that it can't be checked. The policy
-// is named without `warren-`. Before the first look, Missing returns false.
+// Missing reports whether the last look that succeeded found that a policy is not fully in force, or that it can't be
+// checked. The policy is named without `warren-`. Before the first look, Missing returns false.
 func (g *Guard) Missing(policy string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,8 +102,8 @@ func describePolicy(policy, why string) string {
 	return fmt.Sprintf("policy %s%s is not fully in force, or can't be checked: %s", manifests.Prefix, policy, why)
 }
 
-// checkInForce compares the policies in the cluster with the shipped ones. It logs the gaps that were not there at the last look, and
-// those that are there no longer.
+// checkInForce compares the policies in the cluster with the shipped ones. It logs the gaps that were not there at the
+// last look, and those that are there no longer.
 func (g *Guard) checkInForce(ctx context.Context) (again time.Duration, err error) {
 	seen, err := g.readPolicies(ctx)
 	if err != nil {

@@ -16,11 +16,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// named matches the expression in the matchCondition not-the-operator of policy warren-copy, and finds the user whom it exempts.
+// named matches the expression in the matchCondition not-the-operator of policy warren-copy, and finds the user whom it
+// exempts.
 var named = regexp.MustCompile(`^request\.userInfo\.username != '([^']+)'$`)
 
-// CheckIdentity returns an error if cfg's user is not the one that the policies take for the operator: they would treat every write of ours
-// as a tenant's. It returns nil where policy warren-copy is missing, may not be read, or names no user.
+// CheckIdentity returns an error if cfg's user is not the one that the policies take for the operator: they would treat
+// every write of ours as a tenant's. It returns nil where policy warren-copy is missing, may not be read, or names no
+// user.
 func CheckIdentity(ctx context.Context, cfg *rest.Config) error {
 	policies, err := admission.NewForConfig(cfg)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// sight holds the policies and bindings that one look found, by their names without the prefix. A missing one has no entry.
+// sight holds the policies and bindings that one look found, by their names without the prefix. A missing one has no
+// entry.
 type sight struct {
 	policies  map[string]*admissionregistrationv1.ValidatingAdmissionPolicy
 	bindings  map[string]*admissionregistrationv1.ValidatingAdmissionPolicyBinding

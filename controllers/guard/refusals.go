@@ -15,8 +15,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// byCage finds the sentence in which one of the policies that confine the operator refuses a request, in a body of JSON or
-// protobuf.
+// byCage finds the sentence in which one of the policies that confine the operator refuses a request, in a body of JSON
+// or protobuf.
 var byCage = regexp.MustCompile(
 	`ValidatingAdmissionPolicy 'warren-(operator-cage-[a-z]+)' with binding '[^']*' denied request: [^"\x00-\x1f]*`)
 
@@ -29,16 +29,17 @@ const mostRead = 64 << 10
 const (
 	// eventQuiet is how long no second Event is sent about the same policy.
 	eventQuiet = 5 * time.Minute
-	// lasting is how old the first refusal at an address (policy, method and path) must be before another refusal there causes an Event.
-	// Refusals may end by themselves: after the operator has placed a namespace, policies judge by its old state for a moment.
+	// lasting is how old the first refusal at an address (policy, method and path) must be before another refusal there
+	// causes an Event. Refusals may end by themselves: after the operator has placed a namespace, policies judge by its
+	// old state for a moment.
 	lasting = 5 * time.Second
 	// mostAddresses bounds the addresses that are remembered.
 	mostAddresses = 1000
 )
 
-// Refusals sees every answer to the operator. It counts the writes that the operator's own policies (its cage) refused. It sends Events
-// about those that the cage keeps refusing: they show a defect of the operator, or of other admission control. A refused Event causes no
-// Event. Answers are passed on unchanged.
+// Refusals sees every answer to the operator. It counts the writes that the operator's own policies (its cage) refused.
+// It sends Events about those that the cage keeps refusing: they show a defect of the operator, or of other admission
+// control. A refused Event causes no Event. Answers are passed on unchanged.
 type Refusals struct {
 	mu         sync.Mutex
 	events     record.EventRecorder
@@ -95,7 +96,8 @@ func (r *Refusals) recordRefusal(policy, address, text string) {
 	}
 }
 
-// listenerFor returns the recorder that sends an Event for a refusal, and the Deployment that the Event is about; nil if no Event is due.
+// listenerFor returns the recorder that sends an Event for a refusal, and the Deployment that the Event is about; nil
+// if no Event is due.
 func (r *Refusals) listenerFor(policy, address string) (record.EventRecorder, *corev1.ObjectReference) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,9 +18,10 @@ import (
 // managedBy labels the objects that the operator creates on a user's behalf.
 var managedBy = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.OperatorName}
 
-// requireChildren creates the missing SubNamespaces that the HierarchyConfiguration in parent requires, unless an obstacle forbids them. A
-// name that is taken outside of the tree is no such obstacle: the SubNamespace then reports that its name was lost. A SubNamespace that is
-// no longer required stays. Where the API server refuses one, requireChildren returns how long to wait before the next try.
+// requireChildren creates the missing SubNamespaces that the HierarchyConfiguration in parent requires, unless an
+// obstacle forbids them. A name that is taken outside of the tree is no such obstacle: the SubNamespace then reports
+// that its name was lost. A SubNamespace that is no longer required stays. Where the API server refuses one,
+// requireChildren returns how long to wait before the next try.
 func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again time.Duration, err error) {
 	s := r.View.Snapshot()
 	h, n := s.Hierarchy(parent), s.Namespace(parent)

@@ -18,12 +18,12 @@ type finding struct {
 	message string
 }
 
-// isWrong reports whether the finding reports something wrong, in this namespace or below it. bad reports the same, except for a conflict
-// below, which leaves the namespace ready.
+// isWrong reports whether the finding reports something wrong, in this namespace or below it. bad reports the same,
+// except for a conflict below, which leaves the namespace ready.
 func (f finding) isWrong() bool { return isWrongStatus(f.kind, f.status) }
 
-// ofNamespace reports whether the finding reports something wrong, for another reason than NotObserved. That reason may concern the whole
-// cluster: Copies.MayNotObserve decides whether it concerns this namespace.
+// ofNamespace reports whether the finding reports something wrong, for another reason than NotObserved. That reason may
+// concern the whole cluster: Copies.MayNotObserve decides whether it concerns this namespace.
 func (f finding) ofNamespace() bool { return f.isWrong() && f.reason != v1alpha1.ReasonNotObserved }
 
 func (f finding) isBad() bool {
@@ -38,8 +38,9 @@ func badFinding(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message str
 	return finding{kind, metav1.ConditionFalse, reason, message}
 }
 
-// listFindings returns the conditions of the namespace called name, in the order in which they decide Ready. rejected is the API
-// server's message if it refused the namespace's keys, refused its message if it refused required children; else "".
+// listFindings returns the conditions of the namespace called name, in the order in which they decide Ready. rejected
+// is the API server's message if it refused the namespace's keys, refused its message if it refused required children;
+// else "".
 func listFindings(s *forest.Snapshot, name, rejected, refused string) []finding {
 	return []finding{haltedCondition(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected),
 		childrenReady(s, name, refused)}
@@ -84,7 +85,8 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	return goodFinding(kind, v1alpha1.ReasonApplied, "the namespace has the parent that spec.parent names, or none if spec.parent is \"\"")
 }
 
-// toKeepPlace returns the clause about the change of spec.parent that leaves n where it is; "" if each change would move it.
+// toKeepPlace returns the clause about the change of spec.parent that leaves n where it is; "" if each change would
+// move it.
 func toKeepPlace(n *forest.Namespace) string {
 	switch n.KindByLabels() {
 	case forest.SubNamespace, forest.Root:
@@ -95,8 +97,8 @@ func toKeepPlace(n *forest.Namespace) string {
 	return ""
 }
 
-// missingParent returns the clause that the parent does not exist; "" if it exists or none is asked for. Without the parent, the mark that
-// the API server's refusal asks for doesn't help.
+// missingParent returns the clause that the parent does not exist; "" if it exists or none is asked for. Without the
+// parent, the mark that the API server's refusal asks for doesn't help.
 func missingParent(s *forest.Snapshot, parent string) string {
 	if parent == "" || s.Namespace(parent) != nil {
 		return ""
@@ -104,8 +106,8 @@ func missingParent(s *forest.Snapshot, parent string) string {
 	return "parent namespace " + parent + " does not exist: correct spec.parent, or create the parent; "
 }
 
-// describeExclusion returns the clause about another namespace whose request can't be carried out together with the request for parent; ""
-// if there is none.
+// describeExclusion returns the clause about another namespace whose request can't be carried out together with the
+// request for parent; "" if there is none.
 func describeExclusion(s *forest.Snapshot, name, parent string) string {
 	other := forest.ExcludedBy(s, name, parent)
 	if other == "" {
@@ -164,8 +166,8 @@ func joinSentences(obstacles []forest.Obstacle) string {
 	return forest.First(texts, forest.Named, "; ")
 }
 
-// readyCondition returns condition Ready. It is False with the first of the other conditions that is bad or unknown, and True if there is
-// none.
+// readyCondition returns condition Ready. It is False with the first of the other conditions that is bad or unknown,
+// and True if there is none.
 func readyCondition(s *forest.Snapshot, name string, all []finding) finding {
 	for _, f := range all {
 		if f.isBad() || f.status == metav1.ConditionUnknown {

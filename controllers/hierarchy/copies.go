@@ -14,13 +14,13 @@ import (
 
 // Copies answers what is wrong with copies of propagated objects. controllers/copies implements it.
 type Copies interface {
-	// Known reports whether this replica, since it leads, has looked at everything that concerns a namespace. Before that, Troubles may
-	// lack some.
+	// Known reports whether this replica, since it leads, has looked at everything that concerns a namespace. Before
+	// that, Troubles may lack some.
 	Known(namespace string) bool
 	// UnobservedIn returns one sentence for each kind whose copies in a namespace the operator can't observe now.
 	UnobservedIn(namespace string) []string
-	// MayNotObserve reports whether UnobservedIn has a reason that concerns this tree and lasts until a cluster admin acts: a missing
-	// right, or no room for more watches.
+	// MayNotObserve reports whether UnobservedIn has a reason that concerns this tree and lasts until a cluster admin
+	// acts: a missing right, or no room for more watches.
 	MayNotObserve(namespace string) bool
 	// Troubles returns, in alphabetical order, what keeps copies in these namespaces from being what they should be.
 	Troubles(namespaces iter.Seq[string]) []copies.Trouble
@@ -29,8 +29,8 @@ type Copies interface {
 // mostCopies is how many copies a message names at most.
 const mostCopies = 10
 
-// findPropagated returns condition Propagated: whether the copies in the namespace called name are what they should be. Of the copies in
-// namespaces below it, only conflicts count; for a template, only conflicts of its own sources.
+// findPropagated returns condition Propagated: whether the copies in the namespace called name are what they should be.
+// Of the copies in namespaces below it, only conflicts count; for a template, only conflicts of its own sources.
 func findPropagated(s *forest.Snapshot, name string, known Copies) finding {
 	const kind = v1alpha1.ConditionPropagated
 	if texts := known.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {

@@ -12,13 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// mostRoles bounds the ClusterRoles that are read to find the holders of one namespace; the Roles in the namespace count, too. Its holders
-// are the subjects that can administer it through a RoleBinding in it.
+// mostRoles bounds the ClusterRoles that are read to find the holders of one namespace; the Roles in the namespace
+// count, too. Its holders are the subjects that can administer it through a RoleBinding in it.
 const mostRoles = 50
 
-// recordHolders adds annotation held-by to change, which places n below parent in a tenant's tree. The annotation names the subjects of
-// the tenant's lists that hold n. When the tenant lists none of them any more, n leaves the tree. The RoleBindings of n are read from the
-// API server, before the tenant's RoleBindings are copied to n.
+// recordHolders adds annotation held-by to change, which places n below parent in a tenant's tree. The annotation names
+// the subjects of the tenant's lists that hold n. When the tenant lists none of them any more, n leaves the tree. The
+// RoleBindings of n are read from the API server, before the tenant's RoleBindings are copied to n.
 func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *forest.Namespace, parent string,
 	change *forest.Change) error {
 	tenant, needed := forest.NeedsHolders(s, n.Name, parent)
@@ -38,8 +38,8 @@ func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *f
 	return nil
 }
 
-// gatherHolders returns the subjects that the tenant lists and that a RoleBinding of the namespace allows to change RoleBindings
-// there. RoleBindings that the operator wrote don't count.
+// gatherHolders returns the subjects that the tenant lists and that a RoleBinding of the namespace allows to change
+// RoleBindings there. RoleBindings that the operator wrote don't count.
 func (r *Reconciler) gatherHolders(ctx context.Context, namespace string, tenant *forest.Tenant) ([]string, error) {
 	bindings, roles := &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}
 	for _, list := range []client.ObjectList{bindings, roles} {
@@ -68,8 +68,9 @@ func (r *Reconciler) gatherHolders(ctx context.Context, namespace string, tenant
 	return holders, nil
 }
 
-// findPower reports whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads no more ClusterRoles
-// once powers has mostRoles answers: then it reports false. Only somebody who wants to delay the operator binds more.
+// findPower reports whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads
+// no more ClusterRoles once powers has mostRoles answers: then it reports false. Only somebody who wants to delay the
+// operator binds more.
 func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bool, ref rbacv1.RoleRef) (bool, error) {
 	power, known := powers[ref]
 	if known || ref.Kind != "ClusterRole" || len(powers) >= mostRoles {
@@ -83,8 +84,8 @@ func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bo
 	return powers[ref], nil
 }
 
-// listedSubjects returns those subjects of a binding that are on the tenant's lists, as Subject.String writes them. It returns none for a
-// binding that the operator wrote.
+// listedSubjects returns those subjects of a binding that are on the tenant's lists, as Subject.String writes them. It
+// returns none for a binding that the operator wrote.
 func listedSubjects(binding *rbacv1.RoleBinding, tenant *forest.Tenant) []string {
 	if binding.Labels[v1alpha1.LabelAccess] != "" || binding.Labels[v1alpha1.LabelInheritedFrom] != "" {
 		return nil

@@ -29,7 +29,8 @@ func countMoves(c view.Change) {
 	}
 }
 
-// movedVia returns by what a namespace got another parent; "" if its parent is the same, or the namespace is new, gone or replaced.
+// movedVia returns by what a namespace got another parent; "" if its parent is the same, or the namespace is new, gone
+// or replaced.
 func movedVia(old, now *forest.Namespace) string {
 	switch {
 	case old == nil || now == nil || old.UID != now.UID || old.Parent() == now.Parent():

@@ -12,11 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
-// errMoveWaits reports that a move must wait because another namespace is being moved. The waiting namespace is queued when its turn comes.
+// errMoveWaits reports that a move must wait because another namespace is being moved. The waiting namespace is queued
+// when its turn comes.
 var errMoveWaits = errors.New("another namespace is being moved")
 
-// placing lets only one namespace at a time move to another parent, so that two moves can't form a cycle. No worker waits for a move: a
-// namespace that finds another move under way is queued again when its turn comes. Trees take turns.
+// placing lets only one namespace at a time move to another parent, so that two moves can't form a cycle. No worker
+// waits for a move: a namespace that finds another move under way is queued again when its turn comes. Trees take
+// turns.
 type placing struct {
 	mu       sync.Mutex // guards all below; it is never held during a call of again
 	underWay bool
@@ -25,8 +27,8 @@ type placing struct {
 	again    requeue.Source[reconcile.Request]
 }
 
-// beginMove reports whether the namespace called name may move below parent now. If so, the caller calls endMove after the move. If not,
-// the namespace is queued again when its turn comes.
+// beginMove reports whether the namespace called name may move below parent now. If so, the caller calls endMove after
+// the move. If not, the namespace is queued again when its turn comes.
 func (m *placing) beginMove(s *forest.Snapshot, name, parent string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,16 +56,17 @@ func (m *placing) endMove() {
 	m.passTurn("")
 }
 
-// passTurn ends the turn of the namespace called name, which doesn't need it, and queues the namespace whose turn is next, if any waits.
-// It does nothing if another namespace has the turn.
+// passTurn ends the turn of the namespace called name, which doesn't need it, and queues the namespace whose turn is
+// next, if any waits. It does nothing if another namespace has the turn.
 func (m *placing) passTurn(name string) {
 	if next := m.takeTurn(name); next != "" {
 		m.again.Add(requestNamed(next))
 	}
 }
 
-// takeTurn ends the turn of the namespace called name, and returns the namespace whose turn is next. It returns "" if no namespace
-// waits, a move is under way, or the turn belongs to another namespace. An empty name means that no namespace has the turn.
+// takeTurn ends the turn of the namespace called name, and returns the namespace whose turn is next. It returns "" if
+// no namespace waits, a move is under way, or the turn belongs to another namespace. An empty name means that no
+// namespace has the turn.
 func (m *placing) takeTurn(name string) (next string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

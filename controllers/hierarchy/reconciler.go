@@ -1,12 +1,14 @@
-// Package hierarchy places namespaces where their HierarchyConfigurations ask for, and makes the children that these require. It keeps the
-// labels and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
+// Package hierarchy places namespaces where their HierarchyConfigurations ask for, and makes the children that these
+// require. It keeps the labels and annotations of managed namespaces (tree labels, ancestry, inherited keys), and
+// reports what is wrong with a namespace.
 //
-// The way of one move: package view takes in the changed HierarchyConfiguration (internal/view) and calls listConcerned, which queues the
-// namespace. writeNamespace asks the forest whether the namespace may be placed as requested (forest.RequestOf) and which keys it should
-// carry then (forest.DesiredChange). Package namespaces sends one PATCH. The API server's answer goes straight into the view, whose next
-// change names the namespaces below. Each of these namespaces is then queued and patched, because its tree labels have changed. The
-// Reporter (report.go) moves nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something to report and
-// none exists.
+// The way of one move: package view takes in the changed HierarchyConfiguration (internal/view) and calls
+// listConcerned, which queues the namespace. writeNamespace asks the forest whether the namespace may be placed as
+// requested (forest.RequestOf) and which keys it should carry then (forest.DesiredChange). Package namespaces sends one
+// PATCH. The API server's answer goes straight into the view, whose next change names the namespaces below. Each of
+// these namespaces is then queued and patched, because its tree labels have changed. The Reporter (report.go) moves
+// nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something to report and none
+// exists.
 package hierarchy
 
 import (
@@ -35,8 +37,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Reconciler brings one namespace to what the forest derives for it: its place and all its keys in one write, and no write where
-// nothing differs. After that it creates the required children.
+// Reconciler brings one namespace to what the forest derives for it: its place and all its keys in one write, and no
+// write where nothing differs. After that it creates the required children.
 type Reconciler struct {
 	Client      client.Client
 	Namespaces  *namespaces.Writer
@@ -45,7 +47,8 @@ type Reconciler struct {
 	Concurrency int
 	// RetryMax caps the back-off after refusals of the API server.
 	RetryMax time.Duration
-	// After is closed when the reconciler may begin; nil if it always may. The operator sets it to access.Reconciler.Revoked.
+	// After is closed when the reconciler may begin; nil if it always may. The operator sets it to
+	// access.Reconciler.Revoked.
 	After <-chan struct{}
 
 	placing  placing
@@ -66,8 +69,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(apianswer.Patiently(requeue.After(r.After, r)))
 }
 
-// listConcerned returns requests for the namespaces that changed, for those whose required children may have changed, and for those that
-// wait (see waiting).
+// listConcerned returns requests for the namespaces that changed, for those whose required children may have changed,
+// and for those that wait (see waiting).
 func (r *Reconciler) listConcerned(c view.Change) []reconcile.Request {
 	countMoves(c)
 	var requests []reconcile.Request
@@ -94,8 +97,8 @@ func requestNamed(namespace string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}}
 }
 
-// Waiting returns the namespaces whose request is refused, or whose required children are missing, if a change may make a
-// difference to them.
+// Waiting returns the namespaces whose request is refused, or whose required children are missing, if a change may make
+// a difference to them.
 func (r *Reconciler) Waiting(c view.Change) iter.Seq[string] { return r.waiting.concernedBy(c) }
 
 // Rejected returns the API server's message if it refused the keys of a namespace, or "".
@@ -121,8 +124,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// announceRefusal logs a refusal of the API server. It causes an update of the statuses of the namespace's SubNamespace and
-// HierarchyConfiguration, also when the refusal is over (text is "").
+// announceRefusal logs a refusal of the API server. It causes an update of the statuses of the namespace's SubNamespace
+// and HierarchyConfiguration, also when the refusal is over (text is "").
 func (r *Reconciler) announceRefusal(namespace, text string) {
 	if text != "" {
 		ctrl.Log.WithName("hierarchy").
@@ -132,10 +135,11 @@ func (r *Reconciler) announceRefusal(namespace, text string) {
 	r.View.Touch(namespace)
 }
 
-// writeNamespace writes those labels and annotations of the namespace called name that differ from what they should be. If a
-// HierarchyConfiguration asks for another place, writeNamespace returns errMoveWaits while another namespace is being moved, and otherwise
-// lets none move meanwhile (see placing). It then judges the request by a snapshot with the operator's last writes, so that requests never
-// form a cycle. It returns how long to wait before it repeats what the API server refused, or 0.
+// writeNamespace writes those labels and annotations of the namespace called name that differ from what they should be.
+// If a HierarchyConfiguration asks for another place, writeNamespace returns errMoveWaits while another namespace is
+// being moved, and otherwise lets none move meanwhile (see placing). It then judges the request by a snapshot with the
+// operator's last writes, so that requests never form a cycle. It returns how long to wait before it repeats what the
+// API server refused, or 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.View.Snapshot().Hierarchy(name) != nil {
 		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace
@@ -188,8 +192,9 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	return 0, nil
 }
 
-// beginMove reports whether the namespace called name may be placed elsewhere now. If not, it is judged again when its turn comes, and not
-// at every change until then. Without this rule, each of a hundred namespaces that asked at once was judged forty times.
+// beginMove reports whether the namespace called name may be placed elsewhere now. If not, it is judged again when its
+// turn comes, and not at every change until then. Without this rule, each of a hundred namespaces that asked at once
+// was judged forty times.
 func (r *Reconciler) beginMove(s *forest.Snapshot, name, parent string) bool {
 	if r.placing.beginMove(s, name, parent) {
 		return true
@@ -215,8 +220,8 @@ func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, t
 	}
 }
 
-// announceChange sends the Event that the operator repaired the label type of a tenant's root, or that a namespace was placed as
-// its HierarchyConfiguration asked.
+// announceChange sends the Event that the operator repaired the label type of a tenant's root, or that a namespace was
+// placed as its HierarchyConfiguration asked.
 func (r *Reconciler) announceChange(s *forest.Snapshot, n *forest.Namespace, change forest.Change) {
 	_, shape := change.Labels[v1alpha1.LabelType]
 	_, moved := change.Annotations[v1alpha1.AnnotationAppliedParent]

@@ -31,27 +31,29 @@ import (
 // mostChildren is how many children a status names at most.
 const mostChildren = 1000
 
-// mostRest is the longest pause of a worker after a write: if one write was slow by chance, the next must not wait for long.
+// mostRest is the longest pause of a worker after a write: if one write was slow by chance, the next must not wait for
+// long.
 const mostRest = 100 * time.Millisecond
 
-// Reporter writes the status of HierarchyConfigurations, and creates one in a namespace that has something to report and no
-// HierarchyConfiguration.
+// Reporter writes the status of HierarchyConfigurations, and creates one in a namespace that has something to report
+// and no HierarchyConfiguration.
 type Reporter struct {
 	Client client.Client
 	View   *view.View
 	Events record.EventRecorder
 	// Rejected returns the API server's message if it refused the keys of a namespace, or "": Reconciler.Rejected.
 	Rejected func(namespace string) string
-	// Refused returns the API server's message if it refused required children of a namespace, or "": Reconciler.Refused.
+	// Refused returns the API server's message if it refused required children of a namespace, or "":
+	// Reconciler.Refused.
 	Refused func(namespace string) string
-	// Waiting returns the namespaces that a change may concern because their request has obstacles, or required children are missing:
-	// Reconciler.Waiting.
+	// Waiting returns the namespaces that a change may concern because their request has obstacles, or required
+	// children are missing: Reconciler.Waiting.
 	Waiting func(view.Change) iter.Seq[string]
 	// Copies answers what is wrong with copies: copies.Runner; nil where nothing is propagated.
 	Copies      Copies
 	Concurrency int
-	// Pace is the least time between two reports on one namespace. It is also how long something must be wrong with a namespace
-	// before the operator creates a HierarchyConfiguration there to report it.
+	// Pace is the least time between two reports on one namespace. It is also how long something must be wrong with a
+	// namespace before the operator creates a HierarchyConfiguration there to report it.
 	Pace time.Duration
 
 	again   requeue.Source[reconcile.Request]
@@ -75,8 +77,8 @@ func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(apianswer.Patiently(r))
 }
 
-// Again reports on namespaces again because of their copies, one Pace later, when troubles that pass by themselves are likely to be
-// over.
+// Again reports on namespaces again because of their copies, one Pace later, when troubles that pass by themselves are
+// likely to be over.
 func (r *Reporter) Again(namespaces ...string) {
 	for _, name := range namespaces {
 		r.again.AddAfter(r.Pace, requestOf(name))
@@ -87,8 +89,8 @@ func requestOf(namespace string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
 }
 
-// listReported returns requests for the namespaces in whose status a change may show: those that changed, their parents, those in which a
-// SubNamespace has the name of one that changed, and those that wait.
+// listReported returns requests for the namespaces in whose status a change may show: those that changed, their
+// parents, those in which a SubNamespace has the name of one that changed, and those that wait.
 func (r *Reporter) listReported(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for name := range r.Waiting(c) {
@@ -161,9 +163,9 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// restAfter returns how long a worker rests after a write that took the time lasted. Reports can wait: because of the rests, the writes of
-// all workers together take less than half of the time of one connection, unless mostRest shortens the rests. So the API server is not busy
-// with them when others write.
+// restAfter returns how long a worker rests after a write that took the time lasted. Reports can wait: because of the
+// rests, the writes of all workers together take less than half of the time of one connection, unless mostRest shortens
+// the rests. So the API server is not busy with them when others write.
 func (r *Reporter) restAfter(lasted time.Duration) time.Duration {
 	return min(time.Duration(2*r.Concurrency)*lasted, mostRest)
 }
@@ -175,8 +177,8 @@ func sleepFor(ctx context.Context, long time.Duration) {
 	}
 }
 
-// waitFor returns how long the next report on a namespace must wait. If it returns 0, it records the present time as that of the last
-// report. A report that answers a user's change of the spec (asked) waits a tenth of the pace.
+// waitFor returns how long the next report on a namespace must wait. If it returns 0, it records the present time as
+// that of the last report. A report that answers a user's change of the spec (asked) waits a tenth of the pace.
 func (r *Reporter) waitFor(namespace string, asked bool) time.Duration {
 	pace := r.Pace
 	if asked {
@@ -191,20 +193,22 @@ func (r *Reporter) waitFor(namespace string, asked bool) time.Duration {
 	return 0
 }
 
-// paceLeft returns what is left of the Pace that a namespace must wait before a trouble, or a pending move, is reported. The first
-// call starts the time.
+// paceLeft returns what is left of the Pace that a namespace must wait before a trouble, or a pending move, is
+// reported. The first call starts the time.
 func (r *Reporter) paceLeft(name string) (left time.Duration) {
 	first, _ := r.wanting.LoadOrStore(name, time.Now())
 	return r.Pace - time.Since(first.(time.Time))
 }
 
-// isByPerson reports whether a person wrote h: the HierarchyConfigurations that the operator creates have an empty spec.
+// isByPerson reports whether a person wrote h: the HierarchyConfigurations that the operator creates have an empty
+// spec.
 func isByPerson(h *forest.Hierarchy) bool {
 	return h != nil && !h.Is(forest.HierarchyOf(h.Namespace, h.UID, v1alpha1.HierarchyConfigurationSpec{}))
 }
 
-// createConfiguration creates a HierarchyConfiguration in a namespace that has had something to report for a while. It waits while a user
-// writes such objects elsewhere: otherwise a person who applies a directory of them could find the name taken.
+// createConfiguration creates a HierarchyConfiguration in a namespace that has had something to report for a while. It
+// waits while a user writes such objects elsewhere: otherwise a person who applies a directory of them could find the
+// name taken.
 func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
 	if len(s.Children(name)) > 0 { // without children, a check is cheap and needs no pace
 		if wait := r.waitFor(name, false); wait > 0 {
@@ -231,16 +235,16 @@ func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, 
 	return ctrl.Result{}, nil
 }
 
-// hasUnboundChild reports whether the namespace has a child without a SubNamespace. People who may not list namespaces see such a child
-// only in the status of a HierarchyConfiguration.
+// hasUnboundChild reports whether the namespace has a child without a SubNamespace. People who may not list namespaces
+// see such a child only in the status of a HierarchyConfiguration.
 func hasUnboundChild(s *forest.Snapshot, name string) bool {
 	return slices.ContainsFunc(s.Children(name), func(child string) bool { return !s.Namespace(child).Bound() })
 }
 
-// untilQuiet returns how long the creation of a HierarchyConfiguration must wait because a person has just written others, and may soon
-// write this one, too. Where something is wrong, it waits for one pace without such writes, three paces at most. Where the object would
-// merely list children, it waits for five paces without such writes, thirty paces at most: a user may be applying a tree from its leaves
-// upwards.
+// untilQuiet returns how long the creation of a HierarchyConfiguration must wait because a person has just written
+// others, and may soon write this one, too. Where something is wrong, it waits for one pace without such writes, three
+// paces at most. Where the object would merely list children, it waits for five paces without such writes, thirty paces
+// at most: a user may be applying a tree from its leaves upwards.
 func (r *Reporter) untilQuiet(name string, wrong bool) time.Duration {
 	quiet, most := 5*r.Pace, 30*r.Pace
 	if wrong {
@@ -273,8 +277,8 @@ func (r *Reporter) fillStatus(s *forest.Snapshot, hc *v1alpha1.HierarchyConfigur
 	}
 }
 
-// listFindings returns all conditions of a namespace. Until all its copies have been looked at after a start, condition Propagated
-// stays as it was reported before (was, which may be nil).
+// listFindings returns all conditions of a namespace. Until all its copies have been looked at after a start, condition
+// Propagated stays as it was reported before (was, which may be nil).
 func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Condition) []finding {
 	all := listFindings(s, name, r.Rejected(name), r.Refused(name))
 	switch {
@@ -287,8 +291,9 @@ func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Con
 	return all
 }
 
-// announceTransitions sends Events for conditions Halted and ParentApplied that became bad, and for other conditions that became bad for a
-// reason in toldAsIs. It also sends one for a namespace that is no longer halted, and if the API server refuses the requested place.
+// announceTransitions sends Events for conditions Halted and ParentApplied that became bad, and for other conditions
+// that became bad for a reason in toldAsIs. It also sends one for a namespace that is no longer halted, and if the API
+// server refuses the requested place.
 func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfiguration) {
 	for _, c := range now.Status.Conditions {
 		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), isWrongStatus(c.Type, c.Status)

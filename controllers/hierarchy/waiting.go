@@ -14,8 +14,9 @@ type waiting struct{ names sync.Map }
 func (w *waiting) add(name string)    { w.names.Store(name, true) }
 func (w *waiting) remove(name string) { w.names.Delete(name) }
 
-// concernedBy returns the waiting namespaces to which a change of the forest may make a difference. Changes in other trees are left out:
-// otherwise, if one tenant has many refused requests, all of them would be judged again after every change in any tree.
+// concernedBy returns the waiting namespaces to which a change of the forest may make a difference. Changes in other
+// trees are left out: otherwise, if one tenant has many refused requests, all of them would be judged again after every
+// change in any tree.
 func (w *waiting) concernedBy(c view.Change) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if c.Old == c.New {

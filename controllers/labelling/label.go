@@ -62,7 +62,8 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// isManaged reports whether namespace is a root, a sub-namespace or a template, where labelled objects are sources, and is not terminating.
+// isManaged reports whether namespace is a root, a sub-namespace or a template, where labelled objects are sources, and
+// is not terminating.
 func (l *Labeller) isManaged(namespace string) bool {
 	f := l.View.Snapshot()
 	n := f.Namespace(namespace)
@@ -70,9 +71,9 @@ func (l *Labeller) isManaged(namespace string) bool {
 	return (kind == forest.Root || kind == forest.SubNamespace || kind == forest.Template) && !n.Terminating
 }
 
-// applyRequest sends a server-side apply of the label alone. For mode "" it applies no label, which takes off only a label that the
-// operator has applied before. The UID keeps the request from making a deleted object anew. Without force, a label that somebody else has
-// set in the meantime is a conflict.
+// applyRequest sends a server-side apply of the label alone. For mode "" it applies no label, which takes off only a
+// label that the operator has applied before. The UID keeps the request from making a deleted object anew. Without
+// force, a label that somebody else has set in the meantime is a conflict.
 func (l *Labeller) applyRequest(ctx context.Context, slot copies.Slot, uid types.UID, mode string,
 	served watchset.Status) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.Timing.Write)

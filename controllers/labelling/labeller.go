@@ -1,16 +1,17 @@
-// Package labelling puts the label propagate on objects that another controller made, such as a Certificate's Secret. It does so if that
-// controller's object asks for it (annotation propagate-generated). Package controllers/copies then copies them
-// (docs/behaviour/propagation.md, 2.8). A source is an object that is propagated; a generator is an object that controls other objects by
-// their ownerReferences, such as the Certificate.
+// Package labelling puts the label propagate on objects that another controller made, such as a Certificate's Secret.
+// It does so if that controller's object asks for it (annotation propagate-generated). Package controllers/copies then
+// copies them (docs/behaviour/propagation.md, 2.8). A source is an object that is propagated; a generator is an object
+// that controls other objects by their ownerReferences, such as the Certificate.
 //
-// The way of one change: the watch of a kind brings the new metadata of a generator, or of a generated object (watch.go). The tables keep
-// what matters of the metadata (tables.go), and the objects concerned are queued. A worker asks a pure planner,
-// copies.Generated.PlanLabel, whether an object's label is to change, and applies that one label (label.go).
+// The way of one change: the watch of a kind brings the new metadata of a generator, or of a generated object
+// (watch.go). The tables keep what matters of the metadata (tables.go), and the objects concerned are queued. A worker
+// asks a pure planner, copies.Generated.PlanLabel, whether an object's label is to change, and applies that one label
+// (label.go).
 //
-// Objects of RBAC kinds are never labelled: a user may annotate a generator without having the rights that the generated object grants. The
-// operator takes a label off only if it has set that label, and only while the watch of the generators works. If a kind is no longer a
-// generator by the configuration, labels and copies of what it generated stay, and users may change the labels. A label that a user takes
-// off is restored within the limit of DriftLoop.
+// Objects of RBAC kinds are never labelled: a user may annotate a generator without having the rights that the
+// generated object grants. The operator takes a label off only if it has set that label, and only while the watch of
+// the generators works. If a kind is no longer a generator by the configuration, labels and copies of what it generated
+// stay, and users may change the labels. A label that a user takes off is restored within the limit of DriftLoop.
 package labelling
 
 import (

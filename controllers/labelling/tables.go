@@ -16,9 +16,9 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// tables hold generators with the annotation, and objects that have a controller or the operator's label, as they were last seen. Nothing
-// is kept of other objects. Methods return the slots of objects that are to be queued; a slot is the place (kind, namespace, name) of an
-// object.
+// tables hold generators with the annotation, and objects that have a controller or the operator's label, as they were
+// last seen. Nothing is kept of other objects. Methods return the slots of objects that are to be queued; a slot is the
+// place (kind, namespace, name) of an object.
 type tables struct {
 	mu         sync.Mutex // guards all below; nothing else is called while it is held
 	generators map[types.UID]generator
@@ -36,7 +36,8 @@ type generator struct {
 	mode      string
 }
 
-// newTables returns empty tables. Until generators of these kinds are known, no object that one of them may control loses its label.
+// newTables returns empty tables. Until generators of these kinds are known, no object that one of them may control
+// loses its label.
 func newTables(generators []schema.GroupVersionKind) *tables {
 	t := &tables{
 		generators: map[types.UID]generator{}, objects: map[copies.Slot]*copies.Generated{}, controlled: map[types.UID]map[copies.Slot]bool{},
@@ -88,16 +89,17 @@ func (t *tables) slotsOf(controller types.UID) []copies.Slot {
 	return slots
 }
 
-// putObject takes in an object, and reports whether it is to be queued. now is nil for an object of which nothing is kept.
+// putObject takes in an object, and reports whether it is to be queued. now is nil for an object of which nothing is
+// kept.
 func (t *tables) putObject(slot copies.Slot, now *copies.Generated) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.setObject(slot, now)
 }
 
-// setObject keeps now in place of what was known of the slot. If now is older than the known version, which may come from the answer to an
-// apply, it changes nothing; if now is nil, it forgets the object. It reports whether the object is to be queued. The caller holds the
-// lock.
+// setObject keeps now in place of what was known of the slot. If now is older than the known version, which may come
+// from the answer to an apply, it changes nothing; if now is nil, it forgets the object. It reports whether the object
+// is to be queued. The caller holds the lock.
 func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
 	was := t.objects[slot]
 	if was != nil && now != nil && was.UID == now.UID && forest.IsNewer(was.ResourceVersion, now.ResourceVersion) {
@@ -143,8 +145,9 @@ func dropSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies
 	}
 }
 
-// replaceObjects takes in the complete list of a kind: exactly these generators and objects of it exist. It is one step under the lock: if
-// a generator were forgotten for a moment, the objects that it controls would lose their label, and with the label their copies.
+// replaceObjects takes in the complete list of a kind: exactly these generators and objects of it exist. It is one step
+// under the lock: if a generator were forgotten for a moment, the objects that it controls would lose their label, and
+// with the label their copies.
 func (t *tables) replaceObjects(kind schema.GroupKind, generators map[types.UID]generator,
 	objects map[copies.Slot]*copies.Generated) (concerned []copies.Slot) {
 	t.mu.Lock()
@@ -171,8 +174,8 @@ func (t *tables) replaceObjects(kind schema.GroupKind, generators map[types.UID]
 	return concerned
 }
 
-// setState records the state of the watch of a kind. It returns the slots of the objects whose generators are of this kind, because these
-// objects may have waited for the watch.
+// setState records the state of the watch of a kind. It returns the slots of the objects whose generators are of this
+// kind, because these objects may have waited for the watch.
 func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,7 +188,8 @@ func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned
 	return concerned
 }
 
-// recordApplied takes in the answer to an apply, so that the next pass over the object knows of it before the watch brings it.
+// recordApplied takes in the answer to an apply, so that the next pass over the object knows of it before the watch
+// brings it.
 func (t *tables) recordApplied(slot copies.Slot, answer metav1.Object) {
 	now := copies.GeneratedOf(answer)
 	t.mu.Lock()
@@ -199,15 +203,16 @@ func (t *tables) recordApplied(slot copies.Slot, answer metav1.Object) {
 	}
 }
 
-// wasApplied reports whether this process labelled this object: if so and the label is missing, somebody else took it off.
+// wasApplied reports whether this process labelled this object: if so and the label is missing, somebody else took it
+// off.
 func (t *tables) wasApplied(slot copies.Slot, uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.applied[slot] == uid
 }
 
-// slotsIn returns the slots of the objects in these namespaces. The view calls it under the view's lock, at each change, so slotsIn looks
-// at no other object.
+// slotsIn returns the slots of the objects in these namespaces. The view calls it under the view's lock, at each
+// change, so slotsIn looks at no other object.
 func (t *tables) slotsIn(namespaces []string) (slots []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,9 +222,9 @@ func (t *tables) slotsIn(namespaces []string) (slots []copies.Slot) {
 	return slots
 }
 
-// findObject returns what is known of an object, the mode that its generator asks for, and the state of the watch of its kind. object is
-// nil if nothing is known of it, or if its generator may exist without being known. The generator may exist unless the watch of its kind is
-// synced. A kind that the configuration doesn't name has no watch.
+// findObject returns what is known of an object, the mode that its generator asks for, and the state of the watch of
+// its kind. object is nil if nothing is known of it, or if its generator may exist without being known. The generator
+// may exist unless the watch of its kind is synced. A kind that the configuration doesn't name has no watch.
 func (t *tables) findObject(slot copies.Slot) (object *copies.Generated, wanted string, served watchset.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

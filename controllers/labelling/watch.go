@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// followKinds follows each kind in the whole cluster until ctx is done. Objects of one kind may be both generators and generated, such as
-// Secrets, which a Certificate generates.
+// followKinds follows each kind in the whole cluster until ctx is done. Objects of one kind may be both generators and
+// generated, such as Secrets, which a Certificate generates.
 func (l *Labeller) followKinds(ctx context.Context, queue workqueue.TypedRateLimitingInterface[copies.Slot]) error {
 	if err := l.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping

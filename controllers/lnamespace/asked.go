@@ -12,9 +12,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// wasAsked reports whether a webhook checked the rights of the user who made the LNamespace; the reconciler can't check them afterwards. A
-// webhook did if the operator serves webhooks, the API server's configuration for them is older than the LNamespace, and one of its
-// webhooks judgesNewTenants. A configuration that was deleted and made again is younger.
+// wasAsked reports whether a webhook checked the rights of the user who made the LNamespace; the reconciler can't check
+// them afterwards. A webhook did if the operator serves webhooks, the API server's configuration for them is older than
+// the LNamespace, and one of its webhooks judgesNewTenants. A configuration that was deleted and made again is younger.
 func (r *Reconciler) wasAsked(ctx context.Context, lns *v1alpha1.LNamespace) (bool, error) {
 	if r.WebhookConfiguration == "" {
 		return false, nil
@@ -30,8 +30,8 @@ func (r *Reconciler) wasAsked(ctx context.Context, lns *v1alpha1.LNamespace) (bo
 	return c.CreationTimestamp.Before(&lns.CreationTimestamp) && slices.ContainsFunc(c.Webhooks, judgesNewTenants), nil
 }
 
-// judgesNewTenants reports whether the API server calls the webhook when any LNamespace is made, and refuses the request where it gets no
-// answer.
+// judgesNewTenants reports whether the API server calls the webhook when any LNamespace is made, and refuses the
+// request where it gets no answer.
 func judgesNewTenants(w admissionregistrationv1.ValidatingWebhook) bool {
 	if w.FailurePolicy != nil && *w.FailurePolicy != admissionregistrationv1.Fail ||
 		w.ObjectSelector != nil && len(w.ObjectSelector.MatchLabels)+len(w.ObjectSelector.MatchExpressions) > 0 {

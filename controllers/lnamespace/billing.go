@@ -12,9 +12,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// dateBilling returns who pays for the tenant, and since when; nil where nothing is billed. settled reports that the root namespace is
-// ready: before that, the status stays as it was. Each change of the payer is dated once, by the API server's clock, so that the
-// ledger gets the same instant after any restart.
+// dateBilling returns who pays for the tenant, and since when; nil where nothing is billed. settled reports that the
+// root namespace is ready: before that, the status stays as it was. Each change of the payer is dated once, by the API
+// server's clock, so that the ledger gets the same instant after any restart.
 func (r *Reconciler) dateBilling(ctx context.Context, lns *v1alpha1.LNamespace, settled bool) (*v1alpha1.BillingStatus, error) {
 	if !r.Bills {
 		return nil, nil
@@ -48,10 +48,10 @@ func payerOf(lns *v1alpha1.LNamespace) v1alpha1.BillingStatus {
 	return v1alpha1.BillingStatus{CostCenter: lns.Spec.Billing.CostCenter, Owner: lns.Spec.Billing.Owner}
 }
 
-// dateOfChange returns when the present payer began to pay for the LNamespace, by the API server's clock. If the status records no payer
-// and the LNamespace is not ready, it returns the creation of the LNamespace. Otherwise it returns the moment at which the operator sees
-// the change, but no earlier than the recorded date. managedFields are no source, because whoever may update the LNamespace may write any
-// time there.
+// dateOfChange returns when the present payer began to pay for the LNamespace, by the API server's clock. If the status
+// records no payer and the LNamespace is not ready, it returns the creation of the LNamespace. Otherwise it returns the
+// moment at which the operator sees the change, but no earlier than the recorded date. managedFields are no source,
+// because whoever may update the LNamespace may write any time there.
 func (r *Reconciler) dateOfChange(ctx context.Context, lns *v1alpha1.LNamespace) (metav1.Time, error) {
 	was := lns.Status.Billing
 	if was == nil && !meta.IsStatusConditionTrue(lns.Status.Conditions, string(v1alpha1.ConditionReady)) {

@@ -20,19 +20,20 @@ import (
 
 // ExporterTiming holds the time constants of ExporterWatch.
 type ExporterTiming struct {
-	// Look is the time between two reads of the exporter's Lease. Patience is how long the Lease may go unrenewed before the
-	// exporter counts as gone.
+	// Look is the time between two reads of the exporter's Lease. Patience is how long the Lease may go unrenewed
+	// before the exporter counts as gone.
 	Look, Patience time.Duration
 }
 
-// DefaultExporterTiming is what production uses. An exporter renews its Lease every two seconds. After fifteen seconds without a renewal,
-// another replica takes over.
+// DefaultExporterTiming is what production uses. An exporter renews its Lease every two seconds. After fifteen seconds
+// without a renewal, another replica takes over.
 func DefaultExporterTiming() ExporterTiming {
 	return ExporterTiming{Look: 5 * time.Second, Patience: 20 * time.Second}
 }
 
-// ExporterWatch sets condition BillingExported of every tenant to False while a billing driver is configured and no exporter renews its
-// Lease. Without a driver, it removes the condition. The exporter writes every other state of that condition.
+// ExporterWatch sets condition BillingExported of every tenant to False while a billing driver is configured and no
+// exporter renews its Lease. Without a driver, it removes the condition. The exporter writes every other state of that
+// condition.
 type ExporterWatch struct {
 	// Tenants reads from a cache, Live without one.
 	Tenants, Live client.Reader
@@ -43,8 +44,8 @@ type ExporterWatch struct {
 	Lease  client.ObjectKey
 	Timing ExporterTiming
 
-	// renewed is the Lease's last renewal by the exporter's clock, and signAt the time by our own clock when we saw it: the clocks
-	// needn't agree.
+	// renewed is the Lease's last renewal by the exporter's clock, and signAt the time by our own clock when we saw it:
+	// the clocks needn't agree.
 	renewed time.Time
 	signAt  time.Time
 }
@@ -55,7 +56,8 @@ func (w *ExporterWatch) SetupWithManager(mgr ctrl.Manager) error {
 		SetupWithManager(mgr)
 }
 
-// reportExporter reads the Lease of the exporter, and reports to every tenant if no exporter runs or no driver is configured.
+// reportExporter reads the Lease of the exporter, and reports to every tenant if no exporter runs or no driver is
+// configured.
 func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration, err error) {
 	if w.signAt.IsZero() {
 		w.signAt = time.Now()
@@ -66,7 +68,8 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration
 		})
 	}
 	lease := &coordinationv1.Lease{}
-	// The operator may read the Lease only where the exporter's component is deployed, so a refusal means that no exporter runs.
+	// The operator may read the Lease only where the exporter's component is deployed, so a refusal means that no
+	// exporter runs.
 	if err := w.Live.Get(ctx, w.Lease, lease); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return 0, fmt.Errorf("reading Lease %s: %w", w.Lease, err)
 	}
@@ -84,8 +87,8 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration
 	})
 }
 
-// reportEach applies change to the status of every tenant whose condition BillingExported is not as it must be. If the API server refuses
-// one status, the others are written all the same.
+// reportEach applies change to the status of every tenant whose condition BillingExported is not as it must be. If the
+// API server refuses one status, the others are written all the same.
 func (w *ExporterWatch) reportEach(ctx context.Context, change func(*v1alpha1.LNamespaceStatus, int64)) error {
 	var tenants v1alpha1.LNamespaceList
 	if err := w.Tenants.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// finalizeTenant ends a tenant: it takes the rights away first, deletes the namespace, and removes the finalizer last. Where the namespace
-// has bound children and nobody has allowed cascading deletion, finalizeTenant changes nothing. Where the kind LNamespace itself is being
-// removed, it removes the finalizer and keeps the namespace.
+// finalizeTenant ends a tenant: it takes the rights away first, deletes the namespace, and removes the finalizer last.
+// Where the namespace has bound children and nobody has allowed cascading deletion, finalizeTenant changes nothing.
+// Where the kind LNamespace itself is being removed, it removes the finalizer and keeps the namespace.
 func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(lns, v1alpha1.FinalizerLNamespace) {
 		return ctrl.Result{}, nil
@@ -57,8 +57,8 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 	return r.removeFinalizer(ctx, lns)
 }
 
-// deleteRoot deletes the root namespace if this LNamespace owns it. gone reports that this LNamespace owns no namespace any more; else v
-// describes what the deletion waits for.
+// deleteRoot deletes the root namespace if this LNamespace owns it. gone reports that this LNamespace owns no namespace
+// any more; else v describes what the deletion waits for.
 func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s *forest.Snapshot) (v verdict, gone bool) {
 	n := s.Namespace(lns.Name)
 	switch {
@@ -67,8 +67,8 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	case n.Terminating:
 		return r.describeTermination(ctx, lns.Name), false
 	case s.Protected(lns.Name):
-		// A protected namespace is never deleted: an admin who protected it by mistake, with a glob, can still correct the
-		// configuration.
+		// A protected namespace is never deleted: an admin who protected it by mistake, with a glob, can still correct
+		// the configuration.
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " is protected, by its name in protectedNamespaces of " +
 			"the configuration or by its label, " +
 			"so it isn't deleted: lift the protection, or remove finalizer " + v1alpha1.FinalizerLNamespace + " to keep the namespace",

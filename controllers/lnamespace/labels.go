@@ -14,8 +14,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// labelVerdict is condition BillingLabelled of a tenant: whether the labels that name who pays are on each namespace of its tree. An empty
-// reason means that there is no condition, because the configuration names no such labels or the LNamespace owns no root.
+// labelVerdict is condition BillingLabelled of a tenant: whether the labels that name who pays are on each namespace of
+// its tree. An empty reason means that there is no condition, because the configuration names no such labels or the
+// LNamespace owns no root.
 type labelVerdict struct {
 	reason  v1alpha1.Reason
 	message string
@@ -63,7 +64,8 @@ func (v labelVerdict) writeTo(status *v1alpha1.LNamespaceStatus, generation int6
 	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingLabelled, labelled, v.reason, v.message)
 }
 
-// announceBillingLabels sends an Event when the tenant's namespaces can't have a label, unless the condition has that reason already.
+// announceBillingLabels sends an Event when the tenant's namespaces can't have a label, unless the condition has that
+// reason already.
 func (r *Reconciler) announceBillingLabels(lns *v1alpha1.LNamespace, v labelVerdict) {
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingLabelled)
 	if !v.isGood() && (was == nil || was.Reason != string(v.reason)) {

@@ -1,5 +1,5 @@
-// Package lnamespace creates, adopts and deletes the root namespaces of LNamespaces, and writes the status of LNamespaces for the other
-// controllers. What the people of a tenant may do there is the subject of package access.
+// Package lnamespace creates, adopts and deletes the root namespaces of LNamespaces, and writes the status of
+// LNamespaces for the other controllers. What the people of a tenant may do there is the subject of package access.
 package lnamespace
 
 import (
@@ -31,7 +31,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Withdrawer revokes everything that a tenant was granted. remaining names the objects that still exist. access.Reconciler implements it.
+// Withdrawer revokes everything that a tenant was granted. remaining names the objects that still exist.
+// access.Reconciler implements it.
 type Withdrawer interface {
 	Withdraw(ctx context.Context, lns *v1alpha1.LNamespace) (remaining []string, err error)
 }
@@ -46,15 +47,17 @@ type Reconciler struct {
 	Events     record.EventRecorder
 	// Reserved reports whether the configuration forbids a new LNamespace to have the name.
 	Reserved func(name string) bool
-	// MaxPerCreator is how many LNamespaces may count for one maker (see forest.CountsFor); 0 means that there is no limit.
+	// MaxPerCreator is how many LNamespaces may count for one maker (see forest.CountsFor); 0 means that there is no
+	// limit.
 	MaxPerCreator int
-	// WebhookConfiguration is the name of the configuration by which the API server asks the operator about LNamespaces; "" where it
-	// serves no webhooks.
+	// WebhookConfiguration is the name of the configuration by which the API server asks the operator about
+	// LNamespaces; "" where it serves no webhooks.
 	WebhookConfiguration string
 	// Bills reports whether tenants are billed.
 	Bills bool
-	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler; nil if controller access is switched off.
-	// What was granted before then stays until the garbage collector deletes it with its owner, the LNamespace.
+	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler; nil if controller
+	// access is switched off. What was granted before then stays until the garbage collector deletes it with its owner,
+	// the LNamespace.
 	Access Withdrawer
 	// Copies answers which copies of a template's objects a root lacks; nil where nothing is propagated.
 	Copies      Copies
@@ -65,8 +68,8 @@ type Reconciler struct {
 
 	// refusals holds, by UID of the LNamespace, the API server's message when it refused to create the root.
 	refusals apianswer.Refusals
-	// making is held from the check of MaxPerCreator until the view knows the new namespace: two LNamespaces that are reconciled at
-	// the same time would otherwise both find the last place free.
+	// making is held from the check of MaxPerCreator until the view knows the new namespace: two LNamespaces that are
+	// reconciled at the same time would otherwise both find the last place free.
 	making sync.Mutex
 	known  newest.Known
 	// again requeues LNamespaces whose copies have something new to report.
@@ -92,8 +95,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(patient)
 }
 
-// Concerned returns requests for the LNamespaces whose root or tree changed. If an LNamespace was deleted, it adds those whose root waits
-// for a place within the limit of their maker.
+// Concerned returns requests for the LNamespaces whose root or tree changed. If an LNamespace was deleted, it adds
+// those whose root waits for a place within the limit of their maker.
 func Concerned(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for _, name := range c.Namespaces {
@@ -246,8 +249,9 @@ func nameLost(name string) string {
 		"LNamespace is created again or its spec changes, while the name is free"
 }
 
-// reportOwned returns the verdict on a root that this LNamespace owns. writeTo keeps reason Adopted where it was reported. The root is
-// ready even if it lacks something of its template, because what came from the template before stays; the LNamespace is not.
+// reportOwned returns the verdict on a root that this LNamespace owns. writeTo keeps reason Adopted where it was
+// reported. The root is ready even if it lacks something of its template, because what came from the template before
+// stays; the LNamespace is not.
 func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
 	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true}
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionTemplateReady)
@@ -258,8 +262,8 @@ func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) v
 	return v
 }
 
-// createRoot creates the root namespace. A request that the API server refused is sent again only after its back-off, whatever
-// event requeues the LNamespace sooner: the report of the refusal causes such an event itself.
+// createRoot creates the root namespace. A request that the API server refused is sent again only after its back-off,
+// whatever event requeues the LNamespace sooner: the report of the refusal causes such an event itself.
 func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, root *forest.Namespace) (verdict, error) {
 	again, err := r.refusals.Try(apianswer.Attempt{
 		Key: string(lns.UID), Request: apianswer.RequestOf(lns.Generation, root.Labels, root.Annotations), RetryMax: r.RetryMax,
@@ -277,8 +281,8 @@ func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, r
 	return r.reportOwned(lns, r.View.Snapshot()), nil
 }
 
-// reportRefusal returns the verdict that the API server refuses to create the root. again is the time until the next try: it grows with
-// each refusal, up to RetryMax.
+// reportRefusal returns the verdict that the API server refuses to create the root. again is the time until the next
+// try: it grows with each refusal, up to RetryMax.
 func (r *Reconciler) reportRefusal(lns *v1alpha1.LNamespace, again time.Duration) verdict {
 	v := r.warnOnce(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+": "+
 		r.refusals.Explain(string(lns.UID), r.RetryMax, "LNamespace"))
@@ -286,7 +290,8 @@ func (r *Reconciler) reportRefusal(lns *v1alpha1.LNamespace, again time.Duration
 	return v
 }
 
-// lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.
+// lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before
+// a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	v := verdict{reason: v1alpha1.ReasonPending, message: "namespace " + lns.Name + " was just created or deleted: the operator reads it " +
 		"before it decides", again: 200 * time.Millisecond}
@@ -333,8 +338,8 @@ func (r *Reconciler) warnOnce(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, 
 	return v
 }
 
-// describeTermination returns the verdict on a namespace that is being deleted, with what the namespace's conditions report about its
-// remaining contents.
+// describeTermination returns the verdict on a namespace that is being deleted, with what the namespace's conditions
+// report about its remaining contents.
 func (r *Reconciler) describeTermination(ctx context.Context, name string) verdict {
 	v := verdict{reason: v1alpha1.ReasonTerminating, message: "namespace " + name + " is being terminated", again: 15 * time.Second}
 	namespace, err := r.readLive(ctx, name)

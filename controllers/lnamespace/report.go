@@ -25,8 +25,8 @@ type Reporter struct {
 	known newest.Known
 }
 
-// Report applies change to the status, derives condition Ready, and writes the status if anything differs. Several reconcilers
-// share one status: the second one reads what the first wrote, even if the cache doesn't hold that yet.
+// Report applies change to the status, derives condition Ready, and writes the status if anything differs. Several
+// reconcilers share one status: the second one reads what the first wrote, even if the cache doesn't hold that yet.
 func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		seen := lns
@@ -68,9 +68,10 @@ func reportNoAccess(status *v1alpha1.LNamespaceStatus, generation int64) {
 		"rights of this tenant are neither granted nor revoked, because key controllers of the operator's configuration switches access off")
 }
 
-// summariseConditions derives condition Ready from TemplateReady, AccessReady and NamespaceReady; of those that are not True, the last one
-// decides. AccessReady doesn't count while controller access is switched off, and TemplateReady exists only while it is False. The
-// observedGeneration of Ready is the lowest of generation and those of the two others, where they exist.
+// summariseConditions derives condition Ready from TemplateReady, AccessReady and NamespaceReady; of those that are not
+// True, the last one decides. AccessReady doesn't count while controller access is switched off, and TemplateReady
+// exists only while it is False. The observedGeneration of Ready is the lowest of generation and those of the two
+// others, where they exist.
 func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady,
 		v1alpha1.ConditionTemplateReady, v1alpha1.ConditionBillingExported, v1alpha1.ConditionBillingLabelled)

@@ -16,8 +16,8 @@ import (
 
 // Copies answers what is wrong with copies of propagated objects. controllers/copies implements it.
 type Copies interface {
-	// Known reports whether this replica, since it leads, has looked at everything that concerns a namespace. Before that, Troubles may lack
-	// some.
+	// Known reports whether this replica, since it leads, has looked at everything that concerns a namespace. Before
+	// that, Troubles may lack some.
 	Known(namespace string) bool
 	// Troubles returns, in alphabetical order, what keeps copies in these namespaces from being what they should be.
 	Troubles(namespaces iter.Seq[string]) []copies.Trouble
@@ -32,8 +32,8 @@ type templateTrouble struct {
 // mostCopies is how many copies a message names at most.
 const mostCopies = 10
 
-// findTemplateTrouble returns what the root lacks of its template. Until the copies are known after a start, what was reported before (was,
-// which may be nil) stays.
+// findTemplateTrouble returns what the root lacks of its template. Until the copies are known after a start, what was
+// reported before (was, which may be nil) stays.
 func findTemplateTrouble(s *forest.Snapshot, root string, known Copies, was *metav1.Condition) templateTrouble {
 	if problem := forest.TemplateProblem(s, root); problem != "" {
 		return templateTrouble{v1alpha1.ReasonTemplateMissing, problem + ": nothing new is inherited from templates, and what was inherited " +
@@ -52,7 +52,8 @@ func findTemplateTrouble(s *forest.Snapshot, root string, known Copies, was *met
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonConflict, v1alpha1.ReasonRejected} {
 		var texts []string
 		for _, t := range troubles {
-			// A root has no ancestors: what is copied into it comes from templates. Its own sources may be invalid, but they are no copies.
+			// A root has no ancestors: what is copied into it comes from templates. Its own sources may be invalid, but
+			// they are no copies.
 			if t.Reason == reason && t.From != root {
 				texts = append(texts, fmt.Sprintf("%s %q of template %s: %s", t.Slot.Kind.Kind, t.Slot.Name, t.From, t.Text))
 			}

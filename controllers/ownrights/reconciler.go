@@ -1,7 +1,7 @@
-// Package ownrights keeps RoleBinding warren:operator in each namespace of the forest. It gives the operator its rights on the propagated
-// kinds there. Only component hardened needs it, because the operator then has no such rights in the whole cluster. Without that
-// component, package ownrights deletes these RoleBindings. The operator's sight is what these rights let it see. The forest is all trees
-// of managed namespaces, with the templates.
+// Package ownrights keeps RoleBinding warren:operator in each namespace of the forest. It gives the operator its rights
+// on the propagated kinds there. Only component hardened needs it, because the operator then has no such rights in the
+// whole cluster. Without that component, package ownrights deletes these RoleBindings. The operator's sight is what
+// these rights let it see. The forest is all trees of managed namespaces, with the templates.
 package ownrights
 
 import (
@@ -30,9 +30,9 @@ import (
 // leavePause is the time between two checks whether the last copy is gone from a namespace that has left the forest.
 const leavePause = time.Second
 
-// Reconciler keeps RoleBinding warren:operator in every namespace of the forest. After a namespace has left the forest, it keeps the
-// RoleBinding until the copies there are deleted. It deletes the RoleBinding from other namespaces and, if Enabled is false, from all
-// namespaces. Protected and terminating namespaces stay as they are.
+// Reconciler keeps RoleBinding warren:operator in every namespace of the forest. After a namespace has left the forest,
+// it keeps the RoleBinding until the copies there are deleted. It deletes the RoleBinding from other namespaces and, if
+// Enabled is false, from all namespaces. Protected and terminating namespaces stay as they are.
 type Reconciler struct {
 	Client client.Client
 	View   *view.View
@@ -40,8 +40,8 @@ type Reconciler struct {
 	Enabled bool
 	// OperatorNamespace is the namespace of the service account that is bound.
 	OperatorNamespace string
-	// HoldsCopies reports whether a namespace holds copies that the operator deletes when the namespace leaves the forest:
-	// copies.Runner.HoldsCopies.
+	// HoldsCopies reports whether a namespace holds copies that the operator deletes when the namespace leaves the
+	// forest: copies.Runner.HoldsCopies.
 	HoldsCopies func(namespace string) bool
 	Concurrency int
 }
@@ -92,8 +92,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, client.IgnoreNotFound(r.writeBinding(ctx, is, r.newBinding(req.Name), need == needed))
 }
 
-// writeBinding makes the existing RoleBinding (the parameter named is; nil if there is none) equal to want, or creates want. It deletes a
-// RoleBinding that is not needed, or has another roleRef. In the second case the event of the deletion causes the creation.
+// writeBinding makes the existing RoleBinding (the parameter named is; nil if there is none) equal to want, or creates
+// want. It deletes a RoleBinding that is not needed, or has another roleRef. In the second case the event of the
+// deletion causes the creation.
 func (r *Reconciler) writeBinding(ctx context.Context, is, want *rbacv1.RoleBinding, needed bool) error {
 	switch {
 	case is != nil && (!needed || is.RoleRef != want.RoleRef): // the API server changes no roleRef
@@ -135,8 +136,8 @@ func (r *Reconciler) decideNeed(namespace string) need {
 	return none
 }
 
-// newBinding returns the RoleBinding that a namespace needs. Its label propagate is none, so that the RoleBinding is never a source, even
-// where RoleBindings are propagated in mode All.
+// newBinding returns the RoleBinding that a namespace needs. Its label propagate is none, so that the RoleBinding is
+// never a source, even where RoleBindings are propagated in mode All.
 func (r *Reconciler) newBinding(namespace string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.OperatorBinding, Labels: map[string]string{

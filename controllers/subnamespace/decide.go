@@ -19,8 +19,8 @@ func (v verdict) isReady() bool { return v.reason == v1alpha1.ReasonNamespaceAct
 
 var active = verdict{reason: v1alpha1.ReasonNamespaceActive, message: "the namespace exists and belongs to this SubNamespace"}
 
-// orActive returns the verdict on a namespace that the operator has just created: active if v, judged by a view that lacks the namespace,
-// would create it again; otherwise v.
+// orActive returns the verdict on a namespace that the operator has just created: active if v, judged by a view that
+// lacks the namespace, would create it again; otherwise v.
 func (v verdict) orActive() verdict {
 	if v.create {
 		return active
@@ -59,8 +59,8 @@ func decideVerdict(s *forest.Snapshot, sub *v1alpha1.SubNamespace) verdict {
 	return verdict{reason: v1alpha1.ReasonCreating, message: "the namespace is being made", create: true}
 }
 
-// blockedVerdict returns the verdict on a SubNamespace with an obstacle in its way. An obstacle that is a terminating namespace passes by
-// itself; any other one needs a person.
+// blockedVerdict returns the verdict on a SubNamespace with an obstacle in its way. An obstacle that is a terminating
+// namespace passes by itself; any other one needs a person.
 func blockedVerdict(o forest.Obstacle) verdict {
 	waits := o.Reason == v1alpha1.ReasonParentTerminating || o.Reason == v1alpha1.ReasonNamespaceTerminating
 	return verdict{reason: o.Reason, message: o.Message, stalled: !waits}

@@ -62,8 +62,8 @@ func (r *Reconciler) deleteNamespace(ctx context.Context, s *forest.Snapshot, n 
 	return client.IgnoreNotFound(r.Namespaces.Delete(ctx, n.Name, n.UID, resourceVersion))
 }
 
-// permitCascade writes on n the permission to delete the sub-namespaces below it (see forest.Bequest), and returns the resourceVersion of
-// n after that.
+// permitCascade writes on n the permission to delete the sub-namespaces below it (see forest.Bequest), and returns the
+// resourceVersion of n after that.
 func (r *Reconciler) permitCascade(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (resourceVersion string, err error) {
 	change := forest.Bequest(s, n)
 	if change.Empty() {

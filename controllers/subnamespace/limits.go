@@ -12,16 +12,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// waitingSubNamespaces keeps trees within their limits: it knows which namespaces are being created, and which SubNamespaces wait.
+// waitingSubNamespaces keeps trees within their limits: it knows which namespaces are being created, and which
+// SubNamespaces wait.
 type waitingSubNamespaces struct {
 	snapshot func() *forest.Snapshot
 
 	mu sync.Mutex // guards all below; while it is held, only the view's lock is taken
-	// underWay holds the SubNamespaces whose namespaces are being created, with the root of the tree against whose limits these count.
+	// underWay holds the SubNamespaces whose namespaces are being created, with the root of the tree against whose
+	// limits these count.
 	underWay map[types.NamespacedName]string
 	lines    *lines // the SubNamespaces that limits hold back
-	// full holds, by root, the last answer that a tree has no room, all in the snapshot fullIn. A weak pointer keeps no old forest in
-	// memory.
+	// full holds, by root, the last answer that a tree has no room, all in the snapshot fullIn. A weak pointer keeps no
+	// old forest in memory.
 	full   map[string]full
 	fullIn weak.Pointer[forest.Snapshot]
 }
@@ -58,9 +60,9 @@ func (w *waitingSubNamespaces) waitingIn(root string) []types.NamespacedName {
 	return w.lines.listTree(root)
 }
 
-// reservePlace takes a place in the tree for a namespace that is about to be created, so that the tree never holds one too many. Older
-// SubNamespaces that wait in line come first. The caller calls release when the namespace is in the view or could not be created. release
-// is nil if there is no place; v then explains why.
+// reservePlace takes a place in the tree for a namespace that is about to be created, so that the tree never holds one
+// too many. Older SubNamespaces that wait in line come first. The caller calls release when the namespace is in the
+// view or could not be created. release is nil if there is no place; v then explains why.
 func (w *waitingSubNamespaces) reservePlace(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,14 +96,15 @@ func (w *waitingSubNamespaces) reservePlace(sub *v1alpha1.SubNamespace) (release
 	}, verdict{}
 }
 
-// full records that a tree had no room: reserved is how many namespaces were being created, adding how many more it had no room for.
+// full records that a tree had no room: reserved is how many namespaces were being created, adding how many more it had
+// no room for.
 type full struct {
 	reserved, adding int
 	text             string
 }
 
-// noRoom explains why there is no room, as forest.NoRoom does. It walks a full tree once for all that ask about the same snapshot: where
-// there is no room for some number, there is none for more. The caller holds the lock.
+// noRoom explains why there is no room, as forest.NoRoom does. It walks a full tree once for all that ask about the
+// same snapshot: where there is no room for some number, there is none for more. The caller holds the lock.
 func (w *waitingSubNamespaces) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
 	if in := weak.Make(s); w.fullIn != in {
 		w.fullIn = in
@@ -115,8 +118,8 @@ func (w *waitingSubNamespaces) noRoom(s *forest.Snapshot, root string, reserved,
 	return text
 }
 
-// leaveLine takes a SubNamespace that no limit holds back any more out of its line, and requeues those that still wait there. No event
-// would requeue them, because nothing in the forest need have changed.
+// leaveLine takes a SubNamespace that no limit holds back any more out of its line, and requeues those that still wait
+// there. No event would requeue them, because nothing in the forest need have changed.
 func (r *Reconciler) leaveLine(key types.NamespacedName) {
 	if root := r.waiting.dropSub(key); root != "" {
 		r.lookAgainInLine(root)
@@ -141,8 +144,8 @@ func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName)
 	return waiting
 }
 
-// concernedSubs returns requests for the SubNamespaces to which a change of the forest matters: those in the namespaces that changed,
-// those with the names of these namespaces, and those that wait for limits of their trees.
+// concernedSubs returns requests for the SubNamespaces to which a change of the forest matters: those in the namespaces
+// that changed, those with the names of these namespaces, and those that wait for limits of their trees.
 func (r *Reconciler) concernedSubs(c view.Change) []reconcile.Request {
 	found := map[types.NamespacedName]bool{}
 	for _, name := range c.Namespaces {

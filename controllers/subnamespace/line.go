@@ -26,9 +26,10 @@ func compareAge(a, b waiter) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
-// lines are the waiting lines of SubNamespaces that a limit of a tree holds back. Each tree has two: tooLow for its limit of depth, noRoom
-// for its limit of sub-namespaces. A SubNamespace is in one line at most: a line of the tree in which its namespace would be. The callers
-// add it only if nothing but the limit stops it: in line noRoom, the younger ones behind it have to wait for it.
+// lines are the waiting lines of SubNamespaces that a limit of a tree holds back. Each tree has two: tooLow for its
+// limit of depth, noRoom for its limit of sub-namespaces. A SubNamespace is in one line at most: a line of the tree in
+// which its namespace would be. The callers add it only if nothing but the limit stops it: in line noRoom, the younger
+// ones behind it have to wait for it.
 type lines struct {
 	rootOf map[types.NamespacedName]string   // by SubNamespace
 	tooLow map[string][]types.NamespacedName // by root: those that would exceed the tree's limit of depth

@@ -1,7 +1,8 @@
-// Package subnamespace creates and deletes the namespaces of SubNamespaces; package hierarchy keeps their labels and annotations.
+// Package subnamespace creates and deletes the namespaces of SubNamespaces; package hierarchy keeps their labels and
+// annotations.
 //
-// Each tree has limits (of the number of its sub-namespaces, and of its depth). A SubNamespace that such a limit holds back waits in line:
-// when a place in the tree is free, the oldest one gets it.
+// Each tree has limits (of the number of its sub-namespaces, and of its depth). A SubNamespace that such a limit holds
+// back waits in line: when a place in the tree is free, the oldest one gets it.
 package subnamespace
 
 import (
@@ -37,12 +38,14 @@ type Reconciler struct {
 	Namespaces *namespaces.Writer
 	View       *view.View
 	Events     record.EventRecorder
-	// Rejected returns the API server's message if it refused the keys of a namespace, or "": hierarchy.Reconciler.Rejected.
+	// Rejected returns the API server's message if it refused the keys of a namespace, or "":
+	// hierarchy.Reconciler.Rejected.
 	Rejected    func(namespace string) string
 	Concurrency int
 	// RetryMax caps the back-off after the API server refused to create a namespace.
 	RetryMax time.Duration
-	// After is closed when the reconciler may begin; nil if it always may. The operator sets it to access.Reconciler.Revoked.
+	// After is closed when the reconciler may begin; nil if it always may. The operator sets it to
+	// access.Reconciler.Revoked.
 	After <-chan struct{}
 
 	line    requeue.Source[reconcile.Request] // requeues those that wait in line
@@ -110,8 +113,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: delay}, nil
 }
 
-// createIfAllowed judges the SubNamespace and creates its namespace where that is due. It returns what to report, and how long to wait
-// before the next pass where no event will cause one (0: not at all).
+// createIfAllowed judges the SubNamespace and creates its namespace where that is due. It returns what to report, and
+// how long to wait before the next pass where no event will cause one (0: not at all).
 func (r *Reconciler) createIfAllowed(ctx context.Context, sub *v1alpha1.SubNamespace) (v verdict, again time.Duration) {
 	v = decideVerdict(r.View.Snapshot(), sub)
 	if v.create {
@@ -130,12 +133,12 @@ func (r *Reconciler) createIfAllowed(ctx context.Context, sub *v1alpha1.SubNames
 	return v, again
 }
 
-// terminationDelay is the time between two reports on what remains in a terminating namespace: the view, which shows its end, has none of
-// its conditions.
+// terminationDelay is the time between two reports on what remains in a terminating namespace: the view, which shows
+// its end, has none of its conditions.
 const terminationDelay = 15 * time.Second
 
-// describeTermination adds to v what the conditions of the terminating namespace report about its remaining contents. Users of the tenant
-// can read that nowhere else: Kubernetes has deleted the RoleBindings in the namespace.
+// describeTermination adds to v what the conditions of the terminating namespace report about its remaining contents.
+// Users of the tenant can read that nowhere else: Kubernetes has deleted the RoleBindings in the namespace.
 func (r *Reconciler) describeTermination(ctx context.Context, name string, v verdict) verdict {
 	namespace := &corev1.Namespace{}
 	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
@@ -147,7 +150,8 @@ func (r *Reconciler) describeTermination(ctx context.Context, name string, v ver
 	return v
 }
 
-// keepLine puts a SubNamespace in a line only if nothing but a limit of its tree stops it, and otherwise takes it out of its line.
+// keepLine puts a SubNamespace in a line only if nothing but a limit of its tree stops it, and otherwise takes it out
+// of its line.
 func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 	place := r.View.Snapshot().Place(sub.Namespace)
 	switch {
@@ -161,8 +165,8 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 	}
 }
 
-// createNamespace creates the namespace. A request that failed is sent again only after its back-off, whatever event requeues the
-// SubNamespace sooner: the report of the failure causes such an event itself.
+// createNamespace creates the namespace. A request that failed is sent again only after its back-off, whatever event
+// requeues the SubNamespace sooner: the report of the failure causes such an event itself.
 func (r *Reconciler) createNamespace(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
 	key, child := sub.Namespace+"/"+sub.Name, forest.NewChild(r.View.Snapshot(), forest.SubOf(sub))
 	var noRoom *verdict
@@ -196,7 +200,8 @@ func (r *Reconciler) createNamespace(ctx context.Context, sub *v1alpha1.SubNames
 	return decideVerdict(r.View.Snapshot(), sub).orActive(), 0
 }
 
-// lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.
+// lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before
+// a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonCreating,

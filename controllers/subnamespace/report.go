@@ -49,7 +49,8 @@ func (r *Reconciler) reportVerdict(ctx context.Context, sub *v1alpha1.SubNamespa
 	return nil
 }
 
-// reportMetadata sets condition MetadataSynced: whether the namespace carries the keys that the spec and the ancestors give it.
+// reportMetadata sets condition MetadataSynced: whether the namespace carries the keys that the spec and the ancestors
+// give it.
 func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	s := r.View.Snapshot()
 	set := func(status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
@@ -76,8 +77,8 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	}
 }
 
-// announceCreated sends an Event if the namespace existed before and had been deleted. The first creation needs none: condition
-// Ready reports it.
+// announceCreated sends an Event if the namespace existed before and had been deleted. The first creation needs none:
+// condition Ready reports it.
 func (r *Reconciler) announceCreated(sub *v1alpha1.SubNamespace) {
 	if synced := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced); synced != nil || wasActive(sub) {
 		r.Events.Event(sub, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceRecreated),
@@ -92,8 +93,8 @@ func wasActive(sub *v1alpha1.SubNamespace) bool {
 		ready.Reason == string(v1alpha1.ReasonMetadataRejected))
 }
 
-// announceEnd sends an Event that describes what became of the namespace of a deleted SubNamespace. It sends none where the parent is
-// terminating: the API server takes no Events there.
+// announceEnd sends an Event that describes what became of the namespace of a deleted SubNamespace. It sends none where
+// the parent is terminating: the API server takes no Events there.
 func (r *Reconciler) announceEnd(sub *v1alpha1.SubNamespace, reason v1alpha1.Reason, message string) {
 	if message == "" {
 		return

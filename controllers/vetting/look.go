@@ -20,8 +20,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/userrole"
 )
 
-// checkRole compares the present role with the vetted list. If the findings differ from those of the last look, it reports all of them. If
-// the dangerous ones differ, it also requeues every tenant. again is the time until the next look.
+// checkRole compares the present role with the vetted list. If the findings differ from those of the last look, it
+// reports all of them. If the dangerous ones differ, it also requeues every tenant. again is the time until the next
+// look.
 func (v *Vetter) checkRole(ctx context.Context) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.Timing.Timeout)
 	defer cancel()

@@ -1,7 +1,8 @@
-// Package vetting reports the rights of the users' ClusterRole that are new or dangerous, whenever it changes and every Timing.Interval.
-// internal/rolevetting compares the role with the vetted list: the rights that a person has reviewed. A metric, and Events on that
-// ClusterRole, report new rights and dangerous rights. The controllers that report on tenants learn of dangerous rights only. Package
-// vetting changes no right: cluster admins, once they know, decide what is aggregated into a role.
+// Package vetting reports the rights of the users' ClusterRole that are new or dangerous, whenever it changes and every
+// Timing.Interval. internal/rolevetting compares the role with the vetted list: the rights that a person has reviewed.
+// A metric, and Events on that ClusterRole, report new rights and dangerous rights. The controllers that report on
+// tenants learn of dangerous rights only. Package vetting changes no right: cluster admins, once they know, decide what
+// is aggregated into a role.
 //
 // Only the metadata of that one ClusterRole is watched. A look (look.go) reads the role and the ClusterRoles that are
 // aggregated into it.
@@ -33,8 +34,8 @@ import (
 
 // Timing holds the time constants, so that tests can shrink them.
 type Timing struct {
-	// Interval is the time between two looks where nothing changes: the API server may have been upgraded, and another version has
-	// another list.
+	// Interval is the time between two looks where nothing changes: the API server may have been upgraded, and another
+	// version has another list.
 	Interval time.Duration
 	// Retry is the pause after a look that failed, Timeout the longest time that a look may take.
 	Retry, Timeout time.Duration
@@ -47,8 +48,8 @@ func DefaultTiming() Timing {
 	return Timing{Interval: 10 * time.Minute, Retry: 5 * time.Second, Timeout: 30 * time.Second, Patience: 30 * time.Second}
 }
 
-// Vetter compares the ClusterRole of users with the vetted list, on the leader. All exported fields are required, unless they say
-// otherwise.
+// Vetter compares the ClusterRole of users with the vetted list, on the leader. All exported fields are required,
+// unless they say otherwise.
 type Vetter struct {
 	// Tenants lists LNamespaces. SetupWithManager takes the manager's cache if it is nil.
 	Tenants client.Reader
@@ -99,7 +100,8 @@ func (v *Vetter) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("making the cache of ClusterRole %s: %w", v.Role, err)
 	}
-	// The ClusterRoles that are aggregated into that role need no watch: Kubernetes writes their rules into the role itself.
+	// The ClusterRoles that are aggregated into that role need no watch: Kubernetes writes their rules into the role
+	// itself.
 	role := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}}
 	loop := &requeue.Loop{Name: "vetting", Look: v.checkRole, RetryMin: v.Timing.Retry, RetryMax: v.Timing.Retry}
 	return errors.Join(mgr.Add(roles), loop.SetupWithManager(mgr, requeue.Changes(roles, role)))
@@ -110,8 +112,9 @@ func (v *Vetter) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	return v.tenants.Start(ctx, queue)
 }
 
-// WaitForSync implements source.SyncingSource. A controller that has the Vetter as a source waits for the first look. Otherwise it would
-// report for a moment after a restart that nothing is dangerous. It waits Patience at most, because vetting must not stop tenants.
+// WaitForSync implements source.SyncingSource. A controller that has the Vetter as a source waits for the first look.
+// Otherwise it would report for a moment after a restart that nothing is dangerous. It waits Patience at most, because
+// vetting must not stop tenants.
 func (v *Vetter) WaitForSync(ctx context.Context) error {
 	_ = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, v.Timing.Patience, true, func(context.Context) (bool, error) {
 		return v.lastVerdict() != nil, nil

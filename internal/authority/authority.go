@@ -1,19 +1,21 @@
-// Package authority turns a change of a tree (a move, inherited keys, required children) into problems and questions. A problem forbids
-// the change to every user. A question is about the user's rights, and internal/authorizer puts it to the API server. The change is
-// allowed only if there is no problem and every question is answered with yes.
+// Package authority turns a change of a tree (a move, inherited keys, required children) into problems and questions. A
+// problem forbids the change to every user. A question is about the user's rights, and internal/authorizer puts it to
+// the API server. The change is allowed only if there is no problem and every question is answered with yes.
 //
-// "cl" stands for the right to update namespaces cluster-wide, which makes its holder a cluster admin for everything here.
+// "cl" stands for the right to update namespaces cluster-wide, which makes its holder a cluster admin for everything
+// here.
 //
-// The aim: no administrator of a namespace takes rights from the administrators of namespaces above it, or secrets from namespaces beside
-// it. Authority over both parents would not be sufficient for a move between trees. Any user of two tenants could then move a namespace
-// from one to the other, and any admin of a namespace could become cluster-admin in it, as a sudoer of the new tenant. So who leaves a
-// tenant needs the right to change that tenant, or cl where no tenant would get the limits and the bill. Who joins a tree needs every
-// right in the namespace, or a cluster admin's mark. To require children needs the right to create SubNamespaces. Otherwise the right to
-// update a HierarchyConfiguration would imply it.
+// The aim: no administrator of a namespace takes rights from the administrators of namespaces above it, or secrets from
+// namespaces beside it. Authority over both parents would not be sufficient for a move between trees. Any user of two
+// tenants could then move a namespace from one to the other, and any admin of a namespace could become cluster-admin in
+// it, as a sudoer of the new tenant. So who leaves a tenant needs the right to change that tenant, or cl where no
+// tenant would get the limits and the bill. Who joins a tree needs every right in the namespace, or a cluster admin's
+// mark. To require children needs the right to create SubNamespaces. Otherwise the right to update a
+// HierarchyConfiguration would imply it.
 //
-// Deleting a HierarchyConfiguration needs no authority, because it moves nothing. So no webhook is called for it: an outage of the webhook
-// would block the deletion of namespaces. If adm(n) asks for create, the review has no name: with a name it would allow Roles with
-// resourceNames, which the API server refuses afterwards.
+// Deleting a HierarchyConfiguration needs no authority, because it moves nothing. So no webhook is called for it: an
+// outage of the webhook would block the deletion of namespaces. If adm(n) asks for create, the review has no name: with
+// a name it would allow Roles with resourceNames, which the API server refuses afterwards.
 package authority
 
 import (
@@ -27,13 +29,13 @@ type Right string
 
 // The rights.
 const (
-	// Administer is authority over a namespace: the right to update its HierarchyConfiguration, or, where it has none, to create
-	// one.
+	// Administer is authority over a namespace: the right to update its HierarchyConfiguration, or, where it has none,
+	// to create one.
 	Administer Right = "Administer"
 	// CreateHierarchy is the right to create HierarchyConfigurations in a namespace that need not exist.
 	CreateHierarchy Right = "CreateHierarchy"
-	// ChangeTenant is the right to update the LNamespace that Question.Namespace names. Its managers have it, and its sudoers while they
-	// use sudo. UpdateNamespaces includes it.
+	// ChangeTenant is the right to update the LNamespace that Question.Namespace names. Its managers have it, and its
+	// sudoers while they use sudo. UpdateNamespaces includes it.
 	ChangeTenant Right = "ChangeTenant"
 	// DoEverything is the right to every verb on every resource of a namespace. UpdateNamespaces includes it.
 	DoEverything Right = "DoEverything"
@@ -53,12 +55,13 @@ type Question struct {
 	Parent string
 	// Role states why the right is needed, such as "proposed parent".
 	Role string
-	// Instead, unless it is empty, is shown in place of the message about the missing right. It names what is wrong with the tree: until
-	// that is resolved, only a user with cl may make the move.
+	// Instead, unless it is empty, is shown in place of the message about the missing right. It names what is wrong
+	// with the tree: until that is resolved, only a user with cl may make the move.
 	Instead string
 }
 
-// Needs describes the right that the user lacks if the answer is no. A namespace that the user doesn't see is not named.
+// Needs describes the right that the user lacks if the answer is no. A namespace that the user doesn't see is not
+// named.
 func (q Question) Needs(sees func(namespace string) bool) string {
 	role := ""
 	if q.Role != "" {
@@ -107,7 +110,8 @@ const (
 	roleJoins  = "it joins another tree"
 )
 
-// Change is a change of a HierarchyConfiguration's spec.parent. Old and New are a name, "" for a root, or nil if the field is absent.
+// Change is a change of a HierarchyConfiguration's spec.parent. Old and New are a name, "" for a root, or nil if the
+// field is absent.
 type Change struct {
 	Namespace string
 	Old, New  *string
@@ -119,10 +123,11 @@ type Verdict struct {
 	Problems []string
 	// Questions are in the order in which a missing right is reported: those about the old parent first.
 	Questions []Question
-	// BeforeProblems are the questions that must all be answered with yes before Problems are shown to a user who may not see the new
-	// parent.
+	// BeforeProblems are the questions that must all be answered with yes before Problems are shown to a user who may
+	// not see the new parent.
 	BeforeProblems []Question
-	// Unknown names a namespace that exists and that the forest must learn of before the change can be judged, or is "".
+	// Unknown names a namespace that exists and that the forest must learn of before the change can be judged, or is
+	// "".
 	Unknown string
 	// Warnings are sentences for the user.
 	Warnings []string
@@ -130,8 +135,9 @@ type Verdict struct {
 	Moves bool
 }
 
-// Judge checks a change as a move from the place that the namespace's label parent gives it, whatever c.Old is. If c.Old and c.New are
-// equal, there is nothing to judge. exists reports whether a namespace that the forest lacks exists after all.
+// Judge checks a change as a move from the place that the namespace's label parent gives it, whatever c.Old is. If
+// c.Old and c.New are equal, there is nothing to judge. exists reports whether a namespace that the forest lacks exists
+// after all.
 func Judge(s *forest.Snapshot, c Change, exists func(name string) bool) Verdict {
 	if equalNames(c.Old, c.New) {
 		return Verdict{}

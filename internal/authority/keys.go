@@ -12,8 +12,8 @@ type Keys struct{ Propagated, Overridden []string }
 
 // KeyRules determine whose consent a key needs. The functions must not be nil.
 type KeyRules struct {
-	// Inherits reports whether the configuration makes every namespace inherit a key. Undelegated reports whether only a cluster admin may
-	// propagate or override a key.
+	// Inherits reports whether the configuration makes every namespace inherit a key. Undelegated reports whether only
+	// a cluster admin may propagate or override a key.
 	Inherits, Undelegated func(key string) bool
 	// Declares reports whether the HierarchyConfiguration of a namespace propagates a key.
 	Declares func(namespace, key string) bool
@@ -33,8 +33,9 @@ func (r KeyRules) Propagating(old, now Keys) []Question {
 	return questions
 }
 
-// Overriding returns the questions for the keys that a namespace newly overrides. If the namespace moves, it returns those for all keys
-// that the namespace overrides, because it then has other ancestors. above are its ancestors after the change, the root first.
+// Overriding returns the questions for the keys that a namespace newly overrides. If the namespace moves, it returns
+// those for all keys that the namespace overrides, because it then has other ancestors. above are its ancestors after
+// the change, the root first.
 func (r KeyRules) Overriding(old, now Keys, above []string, moves bool) []Question {
 	keys := addedKeys(old.Overridden, now.Overridden)
 	if moves {
@@ -60,8 +61,8 @@ func clusterQuestion(key string) Question {
 	return Question{Right: UpdateNamespaces, Role: fmt.Sprintf("%q is not delegated", key)}
 }
 
-// Requiring returns the question for the right to create the children that a namespace newly requires; none where it requires no
-// new ones.
+// Requiring returns the question for the right to create the children that a namespace newly requires; none where it
+// requires no new ones.
 func Requiring(namespace string, old, now []string) []Question {
 	if len(addedKeys(old, now)) == 0 {
 		return nil

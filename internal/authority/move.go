@@ -9,12 +9,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// move is a namespace on its way from one parent to another. A parent "" stands for none: the namespace is or becomes a root.
+// move is a namespace on its way from one parent to another. A parent "" stands for none: the namespace is or becomes a
+// root.
 type move struct {
 	s        *forest.Snapshot
 	n        *forest.Namespace
 	from, to string
-	// earlier is the parent in a request that the change withdraws; else "". The operator may be carrying out that request.
+	// earlier is the parent in a request that the change withdraws; else "". The operator may be carrying out that
+	// request.
 	earlier string
 	// estranged is forest.Snapshot.IsParentTaken of n.
 	estranged bool
@@ -80,8 +82,9 @@ func (m move) questionsOfMove() []Question {
 	return append(old, m.questionsOfJoining()...)
 }
 
-// questionsOfJoining returns the question whether the user has all rights in the namespace, if the namespace joins another tree: the users
-// of that tree then get rights in the namespace. It returns no question where a cluster admin has marked the namespace for that tree.
+// questionsOfJoining returns the question whether the user has all rights in the namespace, if the namespace joins
+// another tree: the users of that tree then get rights in the namespace. It returns no question where a cluster admin
+// has marked the namespace for that tree.
 func (m move) questionsOfJoining() []Question {
 	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || forest.MarkedFor(m.s, m.n, m.to) {
 		return nil
@@ -89,14 +92,15 @@ func (m move) questionsOfJoining() []Question {
 	return []Question{{Right: DoEverything, Namespace: m.n.Name, Parent: m.to, Role: roleJoins}}
 }
 
-// isSplitFromTree reports whether a namespace that becomes a root is one already, is in a cycle, or comes from a tree with a root.
-// Otherwise a tree would begin out of nothing, which only a cluster admin may allow.
+// isSplitFromTree reports whether a namespace that becomes a root is one already, is in a cycle, or comes from a tree
+// with a root. Otherwise a tree would begin out of nothing, which only a cluster admin may allow.
 func (m move) isSplitFromTree() bool {
 	isRoot := func(name string) bool { return m.s.KindOf(m.s.Namespace(name)) == forest.Root }
 	return isRoot(m.n.Name) || len(m.othersInCycle()) > 0 || isRoot(m.topOfTree(m.from)) || isRoot(m.topOfTree(m.earlier))
 }
 
-// questionsOfLeaving returns the questions for the consent of the tree that parent is in, and that the namespace leaves.
+// questionsOfLeaving returns the questions for the consent of the tree that parent is in, and that the namespace
+// leaves.
 func (m move) questionsOfLeaving(parent string) []Question {
 	if parent == "" {
 		return nil
@@ -119,9 +123,9 @@ func (m move) questionsOfLeaving(parent string) []Question {
 	return append([]Question{{Right: Administer, Namespace: top, Role: roleRoot}}, m.questionsOfTenant(top)...)
 }
 
-// questionsOfTenant returns the question for taking the namespace out of the tenant of root. The question is for the right to change that
-// tenant. If the new place is in no tenant, it is for cl instead, because the namespace would escape limits and billing there. It returns
-// none where root has no tenant, or where the namespace stays in its tree.
+// questionsOfTenant returns the question for taking the namespace out of the tenant of root. The question is for the
+// right to change that tenant. If the new place is in no tenant, it is for cl instead, because the namespace would
+// escape limits and billing there. It returns none where root has no tenant, or where the namespace stays in its tree.
 func (m move) questionsOfTenant(root string) []Question {
 	if m.s.TenantOf(root) == nil || root == m.topOfTree(m.to) {
 		return nil
@@ -141,8 +145,8 @@ func (m move) othersInCycle() []string {
 	return members
 }
 
-// causeOfHalt returns the nearest ancestor of m.n that is halted for a reason of its own, and that reason. Both are "" where the parent of
-// m.n isn't halted, even if m.n is halted for a reason of its own, such as a missing parent.
+// causeOfHalt returns the nearest ancestor of m.n that is halted for a reason of its own, and that reason. Both are ""
+// where the parent of m.n isn't halted, even if m.n is halted for a reason of its own, such as a missing parent.
 func (m move) causeOfHalt() (name string, reason v1alpha1.Reason) {
 	for at := m.from; ; {
 		place := m.s.Place(at)
@@ -156,8 +160,8 @@ func (m move) causeOfHalt() (name string, reason v1alpha1.Reason) {
 	}
 }
 
-// commonAncestor returns the nearest common ancestor of the old and the new parent, themselves included. It returns "" if they share no
-// tree, if the namespace is in a cycle, or if another namespace has taken the old parent's name.
+// commonAncestor returns the nearest common ancestor of the old and the new parent, themselves included. It returns ""
+// if they share no tree, if the namespace is in a cycle, or if another namespace has taken the old parent's name.
 func (m move) commonAncestor() string {
 	if len(m.othersInCycle()) > 0 {
 		return ""
@@ -171,9 +175,9 @@ func (m move) commonAncestor() string {
 	return ""
 }
 
-// topOfTree returns the namespace that decides for the tree of the namespace called name: the last one that the labels lead to. If name is
-// the parent of m.n, and is missing or taken by another namespace, it returns the root that the ancestry of m.n names. It returns "" if
-// that root is missing, too, or is m.n itself.
+// topOfTree returns the namespace that decides for the tree of the namespace called name: the last one that the labels
+// lead to. If name is the parent of m.n, and is missing or taken by another namespace, it returns the root that the
+// ancestry of m.n names. It returns "" if that root is missing, too, or is m.n itself.
 func (m move) topOfTree(name string) string {
 	chain := m.chainForAuthority(name)
 	if len(chain) > 0 {
@@ -189,8 +193,8 @@ func (m move) topOfTree(name string) string {
 	return first
 }
 
-// chainForAuthority returns namesInChain(name). It returns nil for the old parent of m.n if another namespace has taken that parent's
-// name: this namespace has no authority over m.n.
+// chainForAuthority returns namesInChain(name). It returns nil for the old parent of m.n if another namespace has taken
+// that parent's name: this namespace has no authority over m.n.
 func (m move) chainForAuthority(name string) []string {
 	if m.estranged && name == m.from {
 		return nil

@@ -2,9 +2,10 @@ package authority
 
 import "fmt"
 
-// Awaited returns the message that refuses a name, because some namespaces wait for a parent of that name. waiting names them, with the
-// verb, such as "namespaces a, b wait". The maker of a namespace of that name would get their secrets, and they would get its secrets. A
-// user with cl, or with authority over each of the namespaces that wait, may use the name.
+// Awaited returns the message that refuses a name, because some namespaces wait for a parent of that name. waiting
+// names them, with the verb, such as "namespaces a, b wait". The maker of a namespace of that name would get their
+// secrets, and they would get its secrets. A user with cl, or with authority over each of the namespaces that wait, may
+// use the name.
 func Awaited(waiting, name string) string {
 	return fmt.Sprintf("%s for a parent named %q", waiting, name)
 }

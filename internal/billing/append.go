@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Append stores events in batches, and returns how many were new. After an error, some batches may be stored already; appending all events
-// again is harmless.
+// Append stores events in batches, and returns how many were new. After an error, some batches may be stored already;
+// appending all events again is harmless.
 func (s *Store) Append(ctx context.Context, events []Event) (added int64, err error) {
 	var b batch
 	done := map[string]bool{}
@@ -36,8 +36,8 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 	return added + n, err
 }
 
-// encodeRow returns the event as a JSON object, for the array that insert sends. All values are strings except generation and
-// labels.
+// encodeRow returns the event as a JSON object, for the array that insert sends. All values are strings except
+// generation and labels.
 func (e Event) encodeRow() ([]byte, error) {
 	type columns Event
 	sealed := e.Sealed()

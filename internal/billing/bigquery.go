@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// BigQuery is the dialect of GoogleSQL for the tables of one dataset. All names include project and dataset, because a view doesn't keep
-// the default project and dataset of the job that made it. BigQuery enforces no keys: an INSERT leaves out rows that exist already. The
-// view drops duplicates that two writers have inserted at the same moment.
+// BigQuery is the dialect of GoogleSQL for the tables of one dataset. All names include project and dataset, because a
+// view doesn't keep the default project and dataset of the job that made it. BigQuery enforces no keys: an INSERT
+// leaves out rows that exist already. The view drops duplicates that two writers have inserted at the same moment.
 func BigQuery(project, dataset string) Dialect {
 	return Dialect{
 		Name:   "bigquery",

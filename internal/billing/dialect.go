@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Dialect holds the SQL texts of one database engine. In them, {{t}} stands for the table's name with its prefix, {{d}} for the prefix
-// alone, and {{p1}}, {{p2}} and so on for the parameters.
+// Dialect holds the SQL texts of one database engine. In them, {{t}} stands for the table's name with its prefix, {{d}}
+// for the prefix alone, and {{p1}}, {{p2}} and so on for the parameters.
 type Dialect struct {
 	// Name is the configuration's word for the engine.
 	Name string
@@ -18,35 +18,37 @@ type Dialect struct {
 	// prefix stands before each table's name, such as project and dataset in BigQuery; empty for most engines.
 	prefix string
 
-	// table creates the table unless it exists; index and runs create the table's index and the table of runs. An engine without indexes
-	// has an empty index.
+	// table creates the table unless it exists; index and runs create the table's index and the table of runs. An
+	// engine without indexes has an empty index.
 	table, index, runs string
 
-	// dropView runs before the view's text, in an engine that can't replace a view; createView begins that text. An engine that drops the
-	// comment in the view's text records the view's version by describeView, or by viewOptions within the text. {{v}} stands for the view,
-	// {{version}} for its version. All but createView may be empty.
+	// dropView runs before the view's text, in an engine that can't replace a view; createView begins that text. An
+	// engine that drops the comment in the view's text records the view's version by describeView, or by viewOptions
+	// within the text. {{v}} stands for the view, {{version}} for its version. All but createView may be empty.
 	dropView, createView, viewOptions, describeView string
 
-	// viewVersion is a query that takes the view's name and returns a text with viewMark and the version's number in it.
+	// viewVersion is a query that takes the view's name and returns a text with viewMark and the version's number in
+	// it.
 	viewVersion string
 
 	// instant is the form of a parameter that is a time, with {{p}} for the parameter; now is the engine's own clock.
 	instant, now string
 
-	// insert takes a JSON array of events, and leaves out each event whose event_id is in the table already. With insertBounds, it also
-	// takes the least and the greatest effective_at of the events. The engine then searches for existing rows only between these times.
+	// insert takes a JSON array of events, and leaves out each event whose event_id is in the table already. With
+	// insertBounds, it also takes the least and the greatest effective_at of the events. The engine then searches for
+	// existing rows only between these times.
 	insert       string
 	insertBounds bool
 
-	// columns is a query that takes the name of a table or view. For each column it returns the name, the type, and 1 if an INSERT must
-	// state the column, else 0.
+	// columns is a query that takes the name of a table or view. For each column it returns the name, the type, and 1
+	// if an INSERT must state the column, else 0.
 	columns string
 
 	// types are the types of the events' columns, by the column's name, as the columns query returns them.
 	types map[string]string
 
-	// ordered reads a cluster's events in the view's order, for an embedded engine, in which one pass through all events costs less
-	// than a query of the view. Empty means that the view is queried.
+	// ordered reads a cluster's events in the view's order, for an embedded engine, in which one pass through all
+	// events costs less than a query of the view. Empty means that the view is queried.
 	ordered string
 
 	// list is the SQL for the elements of the JSON array in {{p2}}, as IN takes them.
@@ -55,7 +57,8 @@ type Dialect struct {
 	// placeholder returns the text for the n-th parameter; n counts from 1.
 	placeholder func(n int) string
 
-	// watermarkEvery is the least time between two moves of the watermark, for an engine in which an UPDATE costs much; 0 means no limit.
+	// watermarkEvery is the least time between two moves of the watermark, for an engine in which an UPDATE costs much;
+	// 0 means no limit.
 	watermarkEvery time.Duration
 
 	// longestName is how many bytes a name may have; 0 means no limit besides tableName's.
@@ -64,20 +67,21 @@ type Dialect struct {
 	// trouble returns the class of an error of the driver.
 	trouble func(error) Trouble
 
-	// advice returns what to do about an error of the driver; "" where the error's own message suffices. The function may be nil.
+	// advice returns what to do about an error of the driver; "" where the error's own message suffices. The function
+	// may be nil.
 	advice func(error) string
 }
 
-// The suffixes of the names of the view, tables and index that belong to a table. None is longer than periodsSuffix, so statements checks
-// only that the table's name leaves room for periodsSuffix.
+// The suffixes of the names of the view, tables and index that belong to a table. None is longer than periodsSuffix, so
+// statements checks only that the table's name leaves room for periodsSuffix.
 const (
 	periodsSuffix = "_periods"
 	runsSuffix    = "_runs"
 	indexSuffix   = "_places"
 )
 
-// viewVersion is the version of viewText; each released change of the text increases it. Ensure replaces a view of a lower version, and
-// leaves a view of a higher version, which a newer exporter has made.
+// viewVersion is the version of viewText; each released change of the text increases it. Ensure replaces a view of a
+// lower version, and leaves a view of a higher version, which a newer exporter has made.
 const viewVersion = 2
 
 // viewMark is the text before the version in a view's comment or description.
@@ -91,10 +95,11 @@ var eventColumns = []string{"event_id", "cluster", "namespace", "namespace_uid",
 var periodColumns = []string{"cluster", "namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "cost_center", "owner",
 	"labels", "content_hash", "valid_from", "valid_to", "recorded_at", "event_id"}
 
-// viewText is the view's text for all engines. A row that is stored twice counts once; a late row is sorted in by effective_at. An era is
-// a SET and the rows up to the next SET. An END has an effect only if it names the era's holder: the tenant UID and namespace UID of that
-// SET. Repeated SETs are dropped after that, so that an END without effect hides no SET. All windows are partitioned by cluster and
-// namespace first. So for a query that names a namespace, the engines read only the rows of that namespace.
+// viewText is the view's text for all engines. A row that is stored twice counts once; a late row is sorted in by
+// effective_at. An era is a SET and the rows up to the next SET. An END has an effect only if it names the era's
+// holder: the tenant UID and namespace UID of that SET. Repeated SETs are dropped after that, so that an END without
+// effect hides no SET. All windows are partitioned by cluster and namespace first. So for a query that names a
+// namespace, the engines read only the rows of that namespace.
 const viewText = `{{v}}{{viewOptions}} AS /* ` + viewMark + `{{version}} */
 WITH dedup AS (
   SELECT e.*, ROW_NUMBER() OVER (PARTITION BY cluster, namespace, event_id ORDER BY recorded_at) AS rn FROM {{t}} AS e
@@ -156,8 +161,8 @@ func (d Dialect) buildStatements(table string) (statements, error) {
 	}, nil
 }
 
-// newFiller returns a function that replaces the {{ }} in a text, for this table: the names, the engine's clock and list, the placeholders
-// {{p1}} to {{p6}} and, for parameters that are times, {{i1}} to {{i6}}.
+// newFiller returns a function that replaces the {{ }} in a text, for this table: the names, the engine's clock and
+// list, the placeholders {{p1}} to {{p6}} and, for parameters that are times, {{i1}} to {{i6}}.
 func (d Dialect) newFiller(table string) func(string) string {
 	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{now}}", d.now, "{{list}}",
 		strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
@@ -168,8 +173,8 @@ func (d Dialect) newFiller(table string) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// DDL returns the statements that an administrator runs where the exporter may not create tables. They make the table, the view with its
-// version, the index, and the table of runs.
+// DDL returns the statements that an administrator runs where the exporter may not create tables. They make the table,
+// the view with its version, the index, and the table of runs.
 func (d Dialect) DDL(table string) ([]string, error) {
 	text, err := d.buildStatements(table)
 	if err != nil {

@@ -19,7 +19,8 @@ type Op string
 const (
 	// Set opens a period, and closes the one before it.
 	Set Op = "SET"
-	// End closes the open period of its namespace if that period has the event's tenant UID and namespace UID; else it has no effect.
+	// End closes the open period of its namespace if that period has the event's tenant UID and namespace UID; else it
+	// has no effect.
 	End Op = "END"
 )
 
@@ -33,12 +34,13 @@ type Event struct {
 	Namespace    string `json:"namespace"`
 	NamespaceUID string `json:"namespace_uid"`
 
-	// Tenant is the name of the LNamespace, TenantUID its UID: an LNamespace that is deleted and created again is another tenant.
+	// Tenant is the name of the LNamespace, TenantUID its UID: an LNamespace that is deleted and created again is
+	// another tenant.
 	Tenant    string `json:"tenant"`
 	TenantUID string `json:"tenant_uid"`
 
-	// Generation is the metadata.generation of the LNamespace. It orders events that have the same effective_at. A gap between two events
-	// of a tenant shows that the LNamespace was changed in between.
+	// Generation is the metadata.generation of the LNamespace. It orders events that have the same effective_at. A gap
+	// between two events of a tenant shows that the LNamespace was changed in between.
 	Generation int64 `json:"generation"`
 	Op         Op    `json:"op"`
 
@@ -47,7 +49,8 @@ type Event struct {
 	Owner      string            `json:"owner"`
 	Labels     map[string]string `json:"labels"`
 
-	// ContentHash is the hash of tenant, cost center, owner and labels, see contentHash; in an END, the hash of the period that it closes.
+	// ContentHash is the hash of tenant, cost center, owner and labels, see contentHash; in an END, the hash of the
+	// period that it closes.
 	ContentHash string `json:"content_hash"`
 
 	// EffectiveAt is when the change took effect; UTC, in whole microseconds.
@@ -62,9 +65,9 @@ const tick = time.Microsecond
 
 func instantText(t time.Time) string { return t.UTC().Format(instantFormat) }
 
-// Sealed returns the event as it is stored: with text that every engine takes, a time in UTC cut to microseconds, ContentHash and ID. The
-// ID is a hash of all fields, with ContentHash in the place of tenant, cost center, owner and labels. An event with an ID is sealed
-// already and is returned as it is.
+// Sealed returns the event as it is stored: with text that every engine takes, a time in UTC cut to microseconds,
+// ContentHash and ID. The ID is a hash of all fields, with ContentHash in the place of tenant, cost center, owner and
+// labels. An event with an ID is sealed already and is returned as it is.
 func (e Event) Sealed() Event {
 	if e.ID != "" {
 		return e
@@ -84,8 +87,8 @@ func (e Event) Sealed() Event {
 	return e
 }
 
-// contentHash returns the SHA-256, in hexadecimal, of tenant, cost center, owner and the sorted labels. Periods with equal hashes
-// are billed alike.
+// contentHash returns the SHA-256, in hexadecimal, of tenant, cost center, owner and the sorted labels. Periods with
+// equal hashes are billed alike.
 func contentHash(tenant, costCenter, owner string, labels map[string]string) string {
 	h := sha256.New()
 	digestParts(h, tenant, costCenter, owner)
@@ -105,13 +108,14 @@ func digestParts(h hash.Hash, parts ...string) {
 	}
 }
 
-// cleanText replaces by U+FFFD what some engine refuses in text: U+0000 (PostgreSQL's jsonb) and bytes that aren't UTF-8.
+// cleanText replaces by U+FFFD what some engine refuses in text: U+0000 (PostgreSQL's jsonb) and bytes that aren't
+// UTF-8.
 func cleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// cleanLabels returns the labels with clean keys and values, never nil. Where several keys become equal, the last one in sorted
-// order wins, so that the result is always the same.
+// cleanLabels returns the labels with clean keys and values, never nil. Where several keys become equal, the last one
+// in sorted order wins, so that the result is always the same.
 func cleanLabels(labels map[string]string) map[string]string {
 	cleaned := make(map[string]string, len(labels))
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

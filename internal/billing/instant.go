@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// instant is a time that can be scanned from a column: drivers return a time.Time, or text in RFC 3339. NULL becomes the zero time.
+// instant is a time that can be scanned from a column: drivers return a time.Time, or text in RFC 3339. NULL becomes
+// the zero time.
 type instant struct{ time.Time }
 
 // Scan implements sql.Scanner.

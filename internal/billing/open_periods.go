@@ -45,8 +45,8 @@ func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
 	}, s.options.Cluster)
 }
 
-// openOf returns the periods that ordered events leave open, by the same rules as the view of periods. A query of the view would sort and
-// read all rows six times; openOf needs one pass.
+// openOf returns the periods that ordered events leave open, by the same rules as the view of periods. A query of the
+// view would sort and read all rows six times; openOf needs one pass.
 func openOf(events iter.Seq2[openEvent, error]) (open []Open, err error) {
 	var h heldPeriod
 	for e, err := range events {
@@ -69,15 +69,16 @@ func openOf(events iter.Seq2[openEvent, error]) (open []Open, err error) {
 
 // heldPeriod is the state of one namespace after the events read so far.
 type heldPeriod struct {
-	// last is the last SET, or the END that closed its period if that is later. Before the first event, its namespace is empty.
+	// last is the last SET, or the END that closed its period if that is later. Before the first event, its namespace
+	// is empty.
 	last openEvent
 	// since is the SET that began the open period, if one is open.
 	since openEvent
 	open  bool
 }
 
-// applyEvent applies one event. A SET opens a period if the holder or the content is new; an END closes the period only if it names the
-// period's holder.
+// applyEvent applies one event. A SET opens a period if the holder or the content is new; an END closes the period only
+// if it names the period's holder.
 func (h *heldPeriod) applyEvent(e openEvent) {
 	sameHolder := e.TenantUID == h.last.TenantUID && e.NamespaceUID == h.last.NamespaceUID
 	switch {

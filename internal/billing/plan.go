@@ -10,8 +10,8 @@ type Desired struct {
 	Generation                      int64
 	CostCenter, Owner               string
 	Labels                          map[string]string
-	// Since is when these values became true, by the API server's own records. It is the later of two times: when the namespace was
-	// created, and when the tenant got its present cost center and owner.
+	// Since is when these values became true, by the API server's own records. It is the later of two times: when the
+	// namespace was created, and when the tenant got its present cost center and owner.
 	Since time.Time
 	// Made is when the namespace was created.
 	Made time.Time
@@ -23,10 +23,11 @@ type State struct {
 	Desired *Desired
 	// At is when the exporter saw that the state began, by the API server's clock.
 	At time.Time
-	// Watched reports that a watch brought the change. Otherwise a comparison found it, and the state may have begun long before At.
+	// Watched reports that a watch brought the change. Otherwise a comparison found it, and the state may have begun
+	// long before At.
 	Watched bool
-	// Deleted reports that the API server sent the deletion of the namespace. Without it, the end of a period may come from a truncated
-	// view.
+	// Deleted reports that the API server sent the deletion of the namespace. Without it, the end of a period may come
+	// from a truncated view.
 	Deleted bool
 	// Listed reports that a list lacked the namespace. If it is there again unchanged, the list was truncated.
 	Listed bool
@@ -49,13 +50,14 @@ type Plan struct {
 	Cluster string
 	// Latest has the time of the newest event of each namespace that has no open period; see Store.Latest.
 	Latest map[string]time.Time
-	// CompleteUntil is the ledger's watermark; zero if there is none. What the ledger has until then stands: a comparison dates no event
-	// before it.
+	// CompleteUntil is the ledger's watermark; zero if there is none. What the ledger has until then stands: a
+	// comparison dates no event before it.
 	CompleteUntil time.Time
 }
 
-// Events returns the events that bring the ledger to the states, in order, and the period that is open after them; nil if none is. No event
-// is dated before an event that the ledger has already, so a period that has ended keeps its end. States that change nothing have no event.
+// Events returns the events that bring the ledger to the states, in order, and the period that is open after them; nil
+// if none is. No event is dated before an event that the ledger has already, so a period that has ended keeps its end.
+// States that change nothing have no event.
 func (p Plan) Events(n Pending) (events []Event, open *Open) {
 	open = n.Open
 	latest := p.Latest[n.Namespace]
@@ -94,8 +96,8 @@ func (p Plan) planBegin(namespace string, s State, latest time.Time) Event {
 	switch {
 	case s.Watched:
 		return event.withDate(s.At)
-	// It existed at the watermark, or at its newest event. No exporter saw when it came to its tenant, so the time counts when this one
-	// saw it there.
+	// It existed at the watermark, or at its newest event. No exporter saw when it came to its tenant, so the time
+	// counts when this one saw it there.
 	case !p.CompleteUntil.IsZero() && !s.Desired.Made.After(p.CompleteUntil), existed && !event.EffectiveAt.After(latest):
 		return event.withDate(s.At)
 	}
@@ -105,8 +107,8 @@ func (p Plan) planBegin(namespace string, s State, latest time.Time) Event {
 // stampPrecision is the precision of a creationTimestamp.
 const stampPrecision = time.Second
 
-// planReplace returns the SET that closes a period by another. The API server records when a namespace was created, and when cost center and
-// owner were set.
+// planReplace returns the SET that closes a period by another. The API server records when a namespace was created, and
+// when cost center and owner were set.
 func (p Plan) planReplace(open Open, s State) Event {
 	event := s.Desired.newEvent(p.Cluster, open.Namespace)
 	madeAnew := event.NamespaceUID != open.NamespaceUID

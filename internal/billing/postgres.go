@@ -36,7 +36,8 @@ FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + listColumns(func(column string) 
 		return column + " text"
 	}) + `)
 ON CONFLICT (event_id) DO NOTHING`,
-	// information_schema shows only tables that the user has a right on; to_regclass finds any table on the search path.
+	// information_schema shows only tables that the user has a right on; to_regclass finds any table on the search
+	// path.
 	columns: `SELECT attname::text, format_type(atttypid, atttypmod),
   CASE WHEN attnotnull AND NOT atthasdef AND attidentity = '' THEN 1 ELSE 0 END
 FROM pg_attribute WHERE attrelid = to_regclass({{p1}}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// OpenPostgres returns a database for a URL or a list of key=value, as libpq takes them, and an error for a malformed one. It
-// doesn't connect yet.
+// OpenPostgres returns a database for a URL or a list of key=value, as libpq takes them, and an error for a malformed
+// one. It doesn't connect yet.
 func OpenPostgres(dsn string) (*sql.DB, error) {
 	if _, err := parsePostgres(dsn); err != nil {
 		return nil, err
@@ -19,7 +19,8 @@ func OpenPostgres(dsn string) (*sql.DB, error) {
 	return OpenPostgresBy(func() (string, error) { return dsn, nil }), nil
 }
 
-// OpenPostgresBy returns a database that asks for the data source name before each connection, so that a changed password needs no restart.
+// OpenPostgresBy returns a database that asks for the data source name before each connection, so that a changed
+// password needs no restart.
 func OpenPostgresBy(dsn func() (string, error)) *sql.DB { return sql.OpenDB(postgresConnector{dsn}) }
 
 func parsePostgres(dsn string) (*pgx.ConnConfig, error) {

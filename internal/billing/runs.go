@@ -9,8 +9,8 @@ import (
 
 var runColumns = []string{"run_id", "cluster", "exporter", "version", "started_at", "complete_until", "recorded_at"}
 
-// Run is the time of one exporter as the leader. The table of runs distinguishes a ledger without changes from an exporter that
-// died: all changes in the cluster until CompleteUntil are in the ledger.
+// Run is the time of one exporter as the leader. The table of runs distinguishes a ledger without changes from an
+// exporter that died: all changes in the cluster until CompleteUntil are in the ledger.
 type Run struct {
 	// ID is unique; Exporter is the pod's name, Version the program's.
 	ID, Exporter, Version string
@@ -22,7 +22,8 @@ type Run struct {
 // WatermarkInterval returns the least time that the engine needs between two moves of the watermark; 0 means no limit.
 func (s *Store) WatermarkInterval() time.Duration { return s.dialect.watermarkEvery }
 
-// StartRun writes the row of a run. Callers do so after the run's first comparison: before it, the ledger is not known to be complete.
+// StartRun writes the row of a run. Callers do so after the run's first comparison: before it, the ledger is not known
+// to be complete.
 func (s *Store) StartRun(ctx context.Context, r Run) error {
 	_, err := s.db.ExecContext(ctx, s.text.startRun, r.ID, s.options.Cluster, cleanText(r.Exporter), cleanText(r.Version),
 		instantText(r.StartedAt),

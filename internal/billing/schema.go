@@ -17,7 +17,8 @@ type Schema struct {
 	text  statements
 }
 
-// Ensure creates the table, its index, the table of runs, and the view where they are missing, and checks those that exist: a
+// Ensure creates the table, its index, the table of runs, and the view where they are missing, and checks those that
+// exist: a
 // *SchemaError names every column that is missing or, in the table of events, has another type. Further columns are allowed if an
 // INSERT needn't state them. A view of a lower version is replaced; a view of a higher version is left.
 func (s *Schema) Ensure(ctx context.Context) error {
@@ -58,7 +59,8 @@ func (s *Schema) Verify(ctx context.Context) error {
 	return schemaError(s.table+runsSuffix, found, append(missingColumns(found, runColumns), foreignRequired(found, runColumns)...))
 }
 
-// createObject runs the text unless the table, view or index exists. If another process creates it at the same time, that is no error.
+// createObject runs the text unless the table, view or index exists. If another process creates it at the same time,
+// that is no error.
 func (s *Schema) createObject(ctx context.Context, name, text string) error {
 	found, err := s.readColumns(ctx, name)
 	if err != nil || len(found) > 0 {
@@ -112,7 +114,8 @@ func missingColumns(found []column, want []string) (problems []string) {
 	return problems
 }
 
-// foreignRequired returns the columns that are not in ours and that an INSERT must state, so that every INSERT of Warren fails.
+// foreignRequired returns the columns that are not in ours and that an INSERT must state, so that every INSERT of
+// Warren fails.
 func foreignRequired(found []column, ours []string) (problems []string) {
 	for _, c := range found {
 		if c.required && !slices.Contains(ours, c.name) {

@@ -11,8 +11,8 @@ type Refused struct {
 	Reason error
 }
 
-// Sift stores events as Append does. If the ledger refuses a batch as data, Sift finds the rows at fault by halving, and stores the others.
-// After any other error some events may be stored; sifting the same events again is harmless.
+// Sift stores events as Append does. If the ledger refuses a batch as data, Sift finds the rows at fault by halving,
+// and stores the others. After any other error some events may be stored; sifting the same events again is harmless.
 func (s *Store) Sift(ctx context.Context, events []Event) (added int64, refused []Refused, err error) {
 	search := sifting{store: s, refused: map[string]int{}}
 	for len(events) > 0 {
@@ -25,9 +25,10 @@ func (s *Store) Sift(ctx context.Context, events []Event) (added int64, refused 
 	return search.added, search.found, nil
 }
 
-// tooMany is the number of refused rows of one tenant after which its other rows of the batch count as refused without a try.
-// tooManyTenants is the number of tenants with refused rows at which, if the ledger took no row, the table itself counts as faulty. An
-// administrator may have added a constraint, for example. So rows of one tenant never stop the others.
+// tooMany is the number of refused rows of one tenant after which its other rows of the batch count as refused without
+// a try. tooManyTenants is the number of tenants with refused rows at which, if the ledger took no row, the table
+// itself counts as faulty. An administrator may have added a constraint, for example. So rows of one tenant never stop
+// the others.
 const (
 	tooMany        = 8
 	tooManyTenants = 8

@@ -15,8 +15,8 @@ type Options struct {
 	Table string
 	// Cluster is the cluster whose periods are read. An event that is written has its own field Cluster.
 	Cluster string
-	// MaxRows and MaxBytes limit one INSERT: its rows, and the bytes of its JSON. Both are at least 1. A row of more than MaxBytes
-	// is sent alone.
+	// MaxRows and MaxBytes limit one INSERT: its rows, and the bytes of its JSON. Both are at least 1. A row of more
+	// than MaxBytes is sent alone.
 	MaxRows, MaxBytes int
 	// Manage reports that Ready creates the tables and the view; otherwise it only verifies them.
 	Manage bool
@@ -31,7 +31,8 @@ type Store struct {
 	schema  Schema
 }
 
-// NewStore returns a store, and doesn't connect yet. It fails for a table name that the engine can't have, and for limits below 1.
+// NewStore returns a store, and doesn't connect yet. It fails for a table name that the engine can't have, and for
+// limits below 1.
 func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
 	text, err := dialect.buildStatements(options.Table)
 	if err != nil {
@@ -56,7 +57,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	return s.schema.Verify(ctx)
 }
 
-// Latest reads when the newest event of each of these namespaces took effect. Namespaces without an event are absent from the result.
+// Latest reads when the newest event of each of these namespaces took effect. Namespaces without an event are absent
+// from the result.
 func (s *Store) Latest(ctx context.Context, namespaces []string) (map[string]time.Time, error) {
 	latest := map[string]time.Time{}
 	if len(namespaces) == 0 {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Trouble is the class of an error of the warehouse, by what must happen before the events can be stored. Its values are the
-// reasons of condition BillingExported, except Quota, which the condition shows as WarehouseUnavailable.
+// Trouble is the class of an error of the warehouse, by what must happen before the events can be stored. Its values
+// are the reasons of condition BillingExported, except Quota, which the condition shows as WarehouseUnavailable.
 type Trouble string
 
 const (
@@ -119,8 +119,9 @@ func sqliteTrouble(err error) Trouble {
 	return Unavailable
 }
 
-// bigqueryTrouble decides by the reason that the API or a job gives (https://cloud.google.com/bigquery/docs/error-messages), and
-// for invalidQuery, which covers nearly all errors of a statement, by the message's text.
+// bigqueryTrouble decides by the reason that the API or a job gives
+// (https://cloud.google.com/bigquery/docs/error-messages), and for invalidQuery, which covers nearly all errors of a
+// statement, by the message's text.
 func bigqueryTrouble(err error) Trouble {
 	var known interface{ Reason() string }
 	if !errors.As(err, &known) {

@@ -12,8 +12,8 @@ import (
 // viewName returns the name of the view.
 func (s *Schema) viewName() string { return s.table + periodsSuffix }
 
-// ensureView creates the view, or replaces it if it has a lower version. A view that lacks our columns is somebody else's:
-// ensureView leaves it, and verifyView returns an error for it.
+// ensureView creates the view, or replaces it if it has a lower version. A view that lacks our columns is somebody
+// else's: ensureView leaves it, and verifyView returns an error for it.
 func (s *Schema) ensureView(ctx context.Context) error {
 	found, err := s.readColumns(ctx, s.viewName())
 	if err != nil || len(found) > 0 && len(missingColumns(found, periodColumns)) > 0 {
@@ -32,7 +32,8 @@ func (s *Schema) ensureView(ctx context.Context) error {
 	return nil
 }
 
-// replaceView creates the view, in one transaction if the engine needs several steps, so that no reader finds the view missing.
+// replaceView creates the view, in one transaction if the engine needs several steps, so that no reader finds the view
+// missing.
 func (s *Schema) replaceView(ctx context.Context) error {
 	steps := presentTexts(s.text.dropView, s.text.view, s.text.describeView)
 	if len(steps) == 1 {

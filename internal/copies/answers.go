@@ -24,8 +24,8 @@ var (
 	ErrBehind = errors.New("the watch of Namespaces is behind")
 )
 
-// OtherRoleError reports that the Role that a RoleBinding names is missing in the copy's namespace, or is not the same Role there as in the
-// source's namespace.
+// OtherRoleError reports that the Role that a RoleBinding names is missing in the copy's namespace, or is not the same
+// Role there as in the source's namespace.
 type OtherRoleError struct{ Namespace, Role, Source string }
 
 func (e OtherRoleError) Error() string {
@@ -33,8 +33,8 @@ func (e OtherRoleError) Error() string {
 		"kubectl warren trace role/%s -n %s names what keeps its copy away", e.Role, e.Namespace, e.Source, e.Role, e.Namespace)
 }
 
-// UnkeptBindingError reports that a RoleBinding in mode create names this Role. Its copy would be written only once, and no later write
-// would check the Role again.
+// UnkeptBindingError reports that a RoleBinding in mode create names this Role. Its copy would be written only once,
+// and no later write would check the Role again.
 type UnkeptBindingError string
 
 func (e UnkeptBindingError) Error() string {
@@ -45,7 +45,8 @@ func (e UnkeptBindingError) Error() string {
 // failureInterval is the least time between two log lines about requests that failed for a passing reason.
 const failureInterval = 10 * time.Second
 
-// FailedRequests decides which of the requests that failed for a passing reason are logged: in an outage, very many fail at once.
+// FailedRequests decides which of the requests that failed for a passing reason are logged: in an outage, very many
+// fail at once.
 type FailedRequests struct {
 	logged time.Time
 	others int // since then
@@ -65,8 +66,9 @@ func (f *FailedRequests) Add(now time.Time, slot Slot, err error) (Log, bool) {
 	return Log{Message: message, Slot: slot, Err: err}, true
 }
 
-// Backoff returns how long a slot waits after this number of tries: lowest at first and twice as long each time, up to highest, less a
-// part of up to a fifth. That part is not random, but computed from the slot and the tries, so that a State decides by its Inputs alone.
+// Backoff returns how long a slot waits after this number of tries: lowest at first and twice as long each time, up to
+// highest, less a part of up to a fifth. That part is not random, but computed from the slot and the tries, so that a
+// State decides by its Inputs alone.
 func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration {
 	d := lowest << min(tries-1, 20)
 	if d > highest || d <= 0 {
@@ -78,8 +80,8 @@ func Backoff(lowest, highest time.Duration, tries int, slot Slot) time.Duration 
 	return d*4/5 + d/5*time.Duration(chance.Sum32()%1000)/1000
 }
 
-// TransientBackoff is Backoff after a request that failed without being refused. If the API server asks to wait, the back-off begins at
-// twice that time or more, and is never shorter than that time, even if highest is.
+// TransientBackoff is Backoff after a request that failed without being refused. If the API server asks to wait, the
+// back-off begins at twice that time or more, and is never shorter than that time, even if highest is.
 func TransientBackoff(lowest, highest time.Duration, tries int, slot Slot, err error) time.Duration {
 	asked := apianswer.AskedDelay(err)
 	return max(asked, Backoff(max(lowest, asked*5/2), highest, tries, slot))
@@ -95,8 +97,8 @@ func IsNamespaceGone(slot Slot, err error) bool {
 		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
 }
 
-// IsImmutable reports whether a PUT was refused because of an immutable field for which the copy may be deleted and made anew: the role of
-// a RoleBinding, type and content of a Secret or ConfigMap.
+// IsImmutable reports whether a PUT was refused because of an immutable field for which the copy may be deleted and
+// made anew: the role of a RoleBinding, type and content of a Secret or ConfigMap.
 func IsImmutable(slot Slot, err error) bool {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {

@@ -17,18 +17,19 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// ruleVersion is part of every content hash. Raise it with a change that makes Render write something else from the same source: then all
-// copies in mode update are written anew.
+// ruleVersion is part of every content hash. Raise it with a change that makes Render write something else from the
+// same source: then all copies in mode update are written anew.
 const ruleVersion = "1"
 
 // Rules are what the configuration says about copies. A nil function matches nothing.
 type Rules struct {
 	// ExcludedLabel and ExcludedAnnotation determine which keys no copy gets.
 	ExcludedLabel, ExcludedAnnotation func(key string) bool
-	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is called
-	// with an empty type where that is not known yet.
+	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is
+	// called with an empty type where that is not known yet.
 	NeverPropagate func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool
-	// ContentAlone makes it no drift that another field manager owns labels or annotations. The values that DigestOf selects still count.
+	// ContentAlone makes it no drift that another field manager owns labels or annotations. The values that DigestOf
+	// selects still count.
 	ContentAlone bool
 	// Memo caches what these rules say about managedFields, and must not be shared with other Rules; nil for no cache.
 	Memo *Memo
@@ -52,7 +53,8 @@ type Body struct {
 	rest                []byte // everything outside metadata and status: {"data":{…}}
 }
 
-// Render returns the body of the copies of object, which is a source as the API server returned it. Render changes object.
+// Render returns the body of the copies of object, which is a source as the API server returned it. Render changes
+// object.
 func Render(slot Slot, object map[string]any, rules Rules) (*Body, error) {
 	meta, err := metadataOf(object)
 	if err != nil {
@@ -106,9 +108,9 @@ func (r Rules) selectWritten(all map[string]string, excluded func(string) bool) 
 	return keys
 }
 
-// travelsToCopies reports whether copies get this label or annotation key from their source. With the last-applied annotation,
-// "kubectl apply --prune" would delete copies. Copies don't get what the configuration
-// excludes, kubectl's last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
+// travelsToCopies reports whether copies get this label or annotation key from their source. With the last-applied
+// annotation, "kubectl apply --prune" would delete copies. Copies don't get what the configuration excludes, kubectl's
+// last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
 func (r Rules) travelsToCopies(key string, excluded func(string) bool) bool {
 	if marksAccess(key) {
 		return true
@@ -116,7 +118,8 @@ func (r Rules) travelsToCopies(key string, excluded func(string) bool) bool {
 	return !v1alpha1.IsReservedKey(key) && key != lastApplied && (excluded == nil || !excluded(key))
 }
 
-// marksAccess reports whether key is one by which an access object, and each of its copies, names its purpose and its tenant.
+// marksAccess reports whether key is one by which an access object, and each of its copies, names its purpose and its
+// tenant.
 func marksAccess(key string) bool {
 	return key == v1alpha1.LabelAccess || key == v1alpha1.LabelTenant || key == v1alpha1.AnnotationLNamespaceUID
 }
@@ -148,8 +151,8 @@ func (b *Body) JSON(slot Slot, from string, hash Hash, over *Copy) ([]byte, erro
 	}, over)
 }
 
-// Marked is the request body for a copy with these marks at slot. over is the copy that the request replaces: the body has its UID and
-// resourceVersion, and what others may keep there. If over is nil, the request creates a copy.
+// Marked is the request body for a copy with these marks at slot. over is the copy that the request replaces: the body
+// has its UID and resourceVersion, and what others may keep there. If over is nil, the request creates a copy.
 func (b *Body) Marked(slot Slot, marks Marks, over *Copy) ([]byte, error) {
 	meta := writtenMeta{Name: slot.Name, Namespace: slot.Namespace}
 	meta.Labels, meta.Annotations = maps.Clone(b.labels), maps.Clone(b.annotations)
@@ -191,8 +194,8 @@ type Hash struct {
 	Content string
 }
 
-// Unwritten is the content of a copy in mode create that another operator wrote and a migration took over: Warren has not written it, so
-// Warren does not delete it.
+// Unwritten is the content of a copy in mode create that another operator wrote and a migration took over: Warren has
+// not written it, so Warren does not delete it.
 var Unwritten = strings.Repeat("0", 32)
 
 // String is the text of the annotation.
@@ -211,8 +214,8 @@ func ParseHash(text string) Hash {
 	return Hash{Mode: mode, Place: parts[1], Content: parts[2]}
 }
 
-// PlaceOf returns the place of a hash, which ties the hash to the copy's slot and to its source's namespace: a copy that someone exports to
-// another namespace is no copy there.
+// PlaceOf returns the place of a hash, which ties the hash to the copy's slot and to its source's namespace: a copy
+// that someone exports to another namespace is no copy there.
 func PlaceOf(slot Slot, from string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{slot.Kind.Group, slot.Kind.Kind, slot.Namespace, slot.Name, from}, "\x00")))
 	return hex.EncodeToString(sum[:8])
@@ -224,8 +227,8 @@ func contentOf(canonical []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// adaptContent drops from a source's content what belongs to it alone, kind by kind, and completes what would mean something
-// else in another namespace.
+// adaptContent drops from a source's content what belongs to it alone, kind by kind, and completes what would mean
+// something else in another namespace.
 func adaptContent(slot Slot, object map[string]any, labels, annotations map[string]string) {
 	switch slot.Kind.String() {
 	case "Service":
@@ -305,7 +308,8 @@ func roleOf(slot Slot, object map[string]any) string {
 	return name
 }
 
-// adaptJob drops the selector that the API server generated, and the labels that belong to it, unless the source has a selector of its own.
+// adaptJob drops the selector that the API server generated, and the labels that belong to it, unless the source has a
+// selector of its own.
 func adaptJob(object map[string]any, labels map[string]string) {
 	spec := findNested(object, "spec")
 	// With manualSelector the selector is the author's, and the API server generates none.
@@ -320,8 +324,8 @@ func adaptJob(object map[string]any, labels map[string]string) {
 	}
 }
 
-// Within reports whether found has everything that b writes, with the same values. found may have more: mutating admission adds keys that
-// no manager owns, and a PUT without these keys would not remove them (PROP-F7).
+// Within reports whether found has everything that b writes, with the same values. found may have more: mutating
+// admission adds keys that no manager owns, and a PUT without these keys would not remove them (PROP-F7).
 func (b *Body) Within(found *Body) bool {
 	if !bytes.Equal(b.head, found.head) || !isSubset(b.labels, found.labels) || !isSubset(b.annotations, found.annotations) {
 		return false

@@ -14,20 +14,21 @@ import (
 type Copy struct {
 	UID, ResourceVersion, From string
 	Hash                       Hash
-	// Ours reports that Hash.Place fits the slot of the copy: the operator wrote it there. A copy that is not ours is another user's
-	// object.
+	// Ours reports that Hash.Place fits the slot of the copy: the operator wrote it there. A copy that is not ours is
+	// another user's object.
 	Ours        bool
 	Terminating bool
-	// Digest is a hash of the metadata of this version; see Rules.Digest. It is 0 for a copy that this process has not written.
+	// Digest is a hash of the metadata of this version; see Rules.Digest. It is 0 for a copy that this process has not
+	// written.
 	Digest uint64
-	// Meta is the digest of the labels and annotations that come from a source. Foreign reports that another field manager owns a field
-	// whose change is drift. While Digest is 0, both may show drift. Marked reports that the copy has a reserved key that the operator
-	// writes on no copy: that is drift for certain.
+	// Meta is the digest of the labels and annotations that come from a source. Foreign reports that another field
+	// manager owns a field whose change is drift. While Digest is 0, both may show drift. Marked reports that the copy
+	// has a reserved key that the operator writes on no copy: that is drift for certain.
 	Meta    uint64
 	Foreign bool
 	Marked  bool
-	// Access reports that the copy is a RoleBinding that grants the access of a tenant. Subjects that its source no longer has are removed
-	// from such a copy even in a halted namespace.
+	// Access reports that the copy is a RoleBinding that grants the access of a tenant. Subjects that its source no
+	// longer has are removed from such a copy even in a halted namespace.
 	Access bool
 	// Drifted reports that the copy differs from what we wrote there last.
 	Drifted bool
@@ -42,15 +43,16 @@ type Kept struct {
 	Labels, Annotations map[string]string
 }
 
-// Copies are the objects of a World that bear the label inherited-from, ours or not. World alone adds and removes them, because limits and
-// losses depend on them.
+// Copies are the objects of a World that bear the label inherited-from, ours or not. World alone adds and removes them,
+// because limits and losses depend on them.
 type Copies struct {
 	rooms    map[string]*room // by namespace
 	families map[place]*family
 	bySource map[sourceKey]map[*room]struct{}
 	counts   map[schema.GroupKind]int // how many copies of ours there are
 	tally    tally
-	// compared holds, for an access copy, the content hash of the source with which the copy was last compared. planWithdrawal uses it.
+	// compared holds, for an access copy, the content hash of the source with which the copy was last compared.
+	// planWithdrawal uses it.
 	compared map[Slot]string
 }
 
@@ -64,7 +66,8 @@ type family struct {
 type room struct {
 	name   string
 	copies map[*family]*record
-	// froms counts our copies in mode update in this namespace, by the namespace of their source: a handful of namespaces at most.
+	// froms counts our copies in mode update in this namespace, by the namespace of their source: a handful of
+	// namespaces at most.
 	froms []from
 }
 
@@ -120,15 +123,15 @@ func (c *Copies) NamespacesWith(slot Slot) []string {
 	return namespaces
 }
 
-// HasUpdatedIn reports whether a copy of ours in mode update is in namespace. Such a copy is deleted when its source's namespace is no
-// longer above.
+// HasUpdatedIn reports whether a copy of ours in mode update is in namespace. Such a copy is deleted when its source's
+// namespace is no longer above.
 func (c *Copies) HasUpdatedIn(namespace string) bool {
 	r := c.rooms[namespace]
 	return r != nil && len(r.froms) > 0
 }
 
-// GiveRightsFrom reports whether namespace has a RoleBinding that was copied from the namespace called from. The subjects of that
-// RoleBinding have rights in namespace already.
+// GiveRightsFrom reports whether namespace has a RoleBinding that was copied from the namespace called from. The
+// subjects of that RoleBinding have rights in namespace already.
 func (c *Copies) GiveRightsFrom(namespace, from string) bool {
 	r := c.rooms[namespace]
 	if r == nil {
@@ -275,7 +278,8 @@ func (r *record) mode() string {
 	return ""
 }
 
-// isBinding reports whether the copy is ours and in mode update: such a copy is deleted when its source's namespace is no longer above.
+// isBinding reports whether the copy is ours and in mode update: such a copy is deleted when its source's namespace is
+// no longer above.
 func (r *record) isBinding() bool { return r.flags.has(ours) && r.flags.has(modeUpdate) }
 
 func (r *record) setFlag(flag flags, on bool) {
@@ -301,8 +305,8 @@ func packCopy(c *Copy) *record {
 	return r
 }
 
-// unpackCopy returns the Copy that r holds; slot is where it is. For a copy of ours, unpackCopy computes the place in the hash from the
-// slot.
+// unpackCopy returns the Copy that r holds; slot is where it is. For a copy of ours, unpackCopy computes the place in
+// the hash from the slot.
 func (r *record) unpackCopy(slot Slot) *Copy {
 	c := &Copy{
 		From: r.from, Ours: r.flags.has(ours), Terminating: r.flags.has(terminating),
@@ -316,5 +320,6 @@ func (r *record) unpackCopy(slot Slot) *Copy {
 	return c
 }
 
-// shareText returns a copy of s that equal strings share, to save memory. After a garbage collection, later calls may share another copy.
+// shareText returns a copy of s that equal strings share, to save memory. After a garbage collection, later calls may
+// share another copy.
 func shareText(s string) string { return unique.Make(s).Value() }

@@ -16,8 +16,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// CopyOf reads a copy from its metadata. It leaves Digest 0: only the caller knows whether the operator wrote this version, and sets Digest
-// then.
+// CopyOf reads a copy from its metadata. It leaves Digest 0: only the caller knows whether the operator wrote this
+// version, and sets Digest then.
 func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	c := &Copy{
 		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion,
@@ -34,8 +34,8 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	return c
 }
 
-// foreignMark reports whether keys, the labels or annotations of a copy, have a reserved key that the operator writes on no copy. ours is
-// the key that the operator writes on every copy.
+// foreignMark reports whether keys, the labels or annotations of a copy, have a reserved key that the operator writes
+// on no copy. ours is the key that the operator writes on every copy.
 func foreignMark(keys map[string]string, ours string) bool {
 	for key := range keys {
 		if v1alpha1.IsReservedKey(key) && key != ours && !marksAccess(key) {
@@ -73,8 +73,8 @@ func (r Rules) readKept(meta *metav1.PartialObjectMetadata) *Kept {
 	return KeptOf(meta, meta.OwnerReferences, r.excludedKeys())
 }
 
-// KeptOf returns what a PUT over a copy must carry over: its finalizers, the ownerReferences owners, and the labels and annotations that
-// theirs selects; nil if there is nothing.
+// KeptOf returns what a PUT over a copy must carry over: its finalizers, the ownerReferences owners, and the labels and
+// annotations that theirs selects; nil if there is nothing.
 func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, theirs Keys) *Kept {
 	k := &Kept{
 		Finalizers: meta.Finalizers, OwnerReferences: owners,
@@ -86,12 +86,13 @@ func KeptOf(meta *metav1.PartialObjectMetadata, owners []metav1.OwnerReference, 
 	return k
 }
 
-// Digest is a hash of those parts of a copy's metadata whose change is drift: the labels and annotations, and which manager owns which
-// field. It leaves out excluded keys, status, finalizers and ownerReferences. It is never 0.
+// Digest is a hash of those parts of a copy's metadata whose change is drift: the labels and annotations, and which
+// manager owns which field. It leaves out excluded keys, status, finalizers and ownerReferences. It is never 0.
 //
-// The resourceVersion alone does not show drift: each change of usage gives a copy of a ResourceQuota a new one, in an entry of
-// managedFields with subresource status. Entries with subresource scale or status count too, because they can own more than status
-// (PROP-F17). metadata.generation does not help: Secrets, ConfigMaps, Roles, RoleBindings, LimitRanges and ResourceQuotas have none.
+// The resourceVersion alone does not show drift: each change of usage gives a copy of a ResourceQuota a new one, in an
+// entry of managedFields with subresource status. Entries with subresource scale or status count too, because they can
+// own more than status (PROP-F17). metadata.generation does not help: Secrets, ConfigMaps, Roles, RoleBindings,
+// LimitRanges and ResourceQuotas have none.
 func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	theirs := r.excludedKeys()
 	return r.DigestOf(meta, Keys{
@@ -131,8 +132,8 @@ func (r Rules) IsForeign(meta *metav1.PartialObjectMetadata) bool {
 	})
 }
 
-// Memo caches what Rules.selectDriftFields returns for the fields of an entry of managedFields, because all copies of a source have the
-// same entries.
+// Memo caches what Rules.selectDriftFields returns for the fields of an entry of managedFields, because all copies of a
+// source have the same entries.
 type Memo = lru.Cache[string, string]
 
 // A Memo holds at most memoEntries entries; a text of more than memoText bytes is not kept.
@@ -144,7 +145,8 @@ func NewMemo() *Memo {
 	return memo
 }
 
-// selectDriftFields returns, as canonical JSON, those fields of an entry of managedFields whose change is drift; "" if there are none.
+// selectDriftFields returns, as canonical JSON, those fields of an entry of managedFields whose change is drift; "" if
+// there are none.
 func (r Rules) selectDriftFields(entry metav1.ManagedFieldsEntry) string {
 	if entry.FieldsV1 == nil {
 		return ""
@@ -216,7 +218,8 @@ func digestMap(w io.Writer, m map[string]string) {
 	_, _ = io.WriteString(w, "\x01")
 }
 
-// ScrubPart is a part of all copies that a pass of the scrub reads at once: those of a kind in Namespace, or Everywhere.
+// ScrubPart is a part of all copies that a pass of the scrub reads at once: those of a kind in Namespace, or
+// Everywhere.
 type ScrubPart struct {
 	Kind      schema.GroupVersionKind
 	Resource  schema.GroupVersionResource

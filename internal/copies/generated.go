@@ -10,11 +10,12 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// GeneratedManager is the field manager that labels generated objects, and writes nothing else. A label is the operator's only if this
-// manager owns it: a label of the same value that somebody else has set stays theirs.
+// GeneratedManager is the field manager that labels generated objects, and writes nothing else. A label is the
+// operator's only if this manager owns it: a label of the same value that somebody else has set stays theirs.
 const GeneratedManager = v1alpha1.OperatorName + "-generated"
 
-// Generated is what is kept of an object that has a controller, or that has the operator's label from a time when it had a controller.
+// Generated is what is kept of an object that has a controller, or that has the operator's label from a time when it
+// had a controller.
 type Generated struct {
 	UID             types.UID
 	ResourceVersion string
@@ -26,8 +27,8 @@ type Generated struct {
 	Untouchable     bool // the object is being deleted, or Warren wrote it
 }
 
-// GeneratedOf returns what is kept of an object, from its metadata; nil if the object has no controller and no label that the operator
-// applied.
+// GeneratedOf returns what is kept of an object, from its metadata; nil if the object has no controller and no label
+// that the operator applied.
 func GeneratedOf(meta metav1.Object) *Generated {
 	g := &Generated{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(), Ours: ownsLabel(meta.GetManagedFields())}
 	g.Mode, g.Labelled = meta.GetLabels()[v1alpha1.LabelPropagate]
@@ -60,8 +61,8 @@ func ownsLabel(entries []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// GeneratedMode returns the mode that a generator's annotation asks for; "" without the annotation, and for "none". It may be a mode that
-// doesn't exist: see IsMode.
+// GeneratedMode returns the mode that a generator's annotation asks for; "" without the annotation, and for "none". It
+// may be a mode that doesn't exist: see IsMode.
 func GeneratedMode(generator metav1.Object) string {
 	if mode := generator.GetAnnotations()[v1alpha1.AnnotationPropagateGenerated]; mode != v1alpha1.ModeNone {
 		return mode
@@ -74,8 +75,9 @@ func IsMode(mode string) bool {
 	return mode == "" || mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeUpdate
 }
 
-// PlanLabel reports whether the label propagate of a generated object is to be applied with the value wanted, the mode that its generator
-// asks for; to apply "" takes the label off. A label that somebody else has set is never touched, whatever its value.
+// PlanLabel reports whether the label propagate of a generated object is to be applied with the value wanted, the mode
+// that its generator asks for; to apply "" takes the label off. A label that somebody else has set is never touched,
+// whatever its value.
 func (g *Generated) PlanLabel(wanted string) (apply bool) {
 	switch {
 	case g.Untouchable:

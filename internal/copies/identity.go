@@ -5,15 +5,16 @@ import (
 	"strconv"
 )
 
-// Identity is the compact form of a copy's UID, resourceVersion and Kept: 32 bytes, and no allocation for nearly all copies.
+// Identity is the compact form of a copy's UID, resourceVersion and Kept: 32 bytes, and no allocation for nearly all
+// copies.
 type Identity struct {
 	uid             [16]byte
 	resourceVersion uint64
 	rare            *rare
 }
 
-// rare holds values that few copies have: metadata that others added, or a UID or resourceVersion that the fixed fields cannot hold (fits
-// is false).
+// rare holds values that few copies have: metadata that others added, or a UID or resourceVersion that the fixed fields
+// cannot hold (fits is false).
 type rare struct {
 	kept                 *Kept
 	uid, resourceVersion string

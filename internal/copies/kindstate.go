@@ -46,9 +46,10 @@ func (s KindState) IsBlind() bool { return s == KindForbidden || s == KindDegrad
 // longestFailure bounds how many bytes of the API server's error a message repeats.
 const longestFailure = 256
 
-// After returns the state of a kind that is watched in the whole cluster, after the watch has got this status. A new try to list changes
-// nothing before it has ended, except for a kind that was not served. A watch that breaks after its list was complete is tried again: what
-// it has shown still counts. A watch for which there is no room makes the kind degraded.
+// After returns the state of a kind that is watched in the whole cluster, after the watch has got this status. A new
+// try to list changes nothing before it has ended, except for a kind that was not served. A watch that breaks after its
+// list was complete is tried again: what it has shown still counts. A watch for which there is no room makes the kind
+// degraded.
 func (s KindState) After(now watchset.Status) KindState {
 	switch now.State {
 	case watchset.Synced:

@@ -11,20 +11,23 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// allotment holds the sources of one tree for whose missing copies the tree's limits leave no room. Existing copies count, whatever the
-// limits are. Missing copies get the room that is left: the oldest source comes first, and of a source all copies are written or none. So
-// the copies of a tree never exceed its limits, unless somebody lowers the limits.
+// allotment holds the sources of one tree for whose missing copies the tree's limits leave no room. Existing copies
+// count, whatever the limits are. Missing copies get the room that is left: the oldest source comes first, and of a
+// source all copies are written or none. So the copies of a tree never exceed its limits, unless somebody lowers the
+// limits.
 //
-// If the claim of a source does not fit, younger sources that lack copies wait too. Otherwise small sources would keep a large one out for
-// ever. A source claims room in each namespace that it selects, also where another object is in the way. Limits delete nothing, because an
-// outage of running workloads is worse than copies beyond the limit. With limits.bytes, a copy that would grow, or that would get another
-// source, keeps its content while its source is held back.
+// If the claim of a source does not fit, younger sources that lack copies wait too. Otherwise small sources would keep
+// a large one out for ever. A source claims room in each namespace that it selects, also where another object is in the
+// way. Limits delete nothing, because an outage of running workloads is worse than copies beyond the limit. With
+// limits.bytes, a copy that would grow, or that would get another source, keeps its content while its source is held
+// back.
 //
-// Bytes are those of the JSON that is written, without what differs from namespace to namespace. A source that was not read yet counts no
-// bytes. So, for a moment after a start or a change of an older source, a younger source may take the older one's room. After a start,
-// copies are taken to be as large as their source is then.
+// Bytes are those of the JSON that is written, without what differs from namespace to namespace. A source that was not
+// read yet counts no bytes. So, for a moment after a start or a change of an older source, a younger source may take
+// the older one's room. After a start, copies are taken to be as large as their source is then.
 //
-// What a ResourceDistribution writes is not counted: it belongs to cluster admins, and has targets and limits of its own.
+// What a ResourceDistribution writes is not counted: it belongs to cluster admins, and has targets and limits of its
+// own.
 type allotment struct {
 	held map[sourceKey]heldSource
 }
@@ -36,14 +39,15 @@ type heldSource struct {
 	growth bool   // existing copies may not grow, either
 }
 
-// Allotter counts what the limits of trees leave room for, and remembers which sources they hold back. It reads the rest of its world, and
-// changes nothing there.
+// Allotter counts what the limits of trees leave room for, and remembers which sources they hold back. It reads the
+// rest of its world, and changes nothing there.
 type Allotter struct {
 	world *World
 	// allotments are those of the trees, by root. They were counted in the forest allottedIn.
 	allotments map[string]*allotment
 	allottedIn *forest.Snapshot
-	// heldIn holds, by root, the sources for which NoteHeld was called; the value is true for those that Reallot has returned as held.
+	// heldIn holds, by root, the sources for which NoteHeld was called; the value is true for those that Reallot has
+	// returned as held.
 	heldIn map[string]map[sourceKey]bool
 }
 
@@ -51,7 +55,8 @@ func newAllotter(w *World) *Allotter {
 	return &Allotter{world: w, allotments: map[string]*allotment{}, heldIn: map[string]map[sourceKey]bool{}}
 }
 
-// allotmentOf returns the allotment of the tree of root. It is counted anew if something on which it depends has changed.
+// allotmentOf returns the allotment of the tree of root. It is counted anew if something on which it depends has
+// changed.
 func (a *Allotter) allotmentOf(root string) *allotment {
 	f := a.world.Forest
 	if a.allottedIn != f {
@@ -87,7 +92,8 @@ func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
 		if c.copies == 0 && c.bytes == 0 {
 			continue
 		}
-		// A claim that doesn't fit counts all the same. So younger sources wait behind it, and small ones can't keep it out for ever.
+		// A claim that doesn't fit counts all the same. So younger sources wait behind it, and small ones can't keep it
+		// out for ever.
 		copies, bytes = copies+int64(c.copies), bytes+c.bytes
 		switch {
 		case limits.Bytes != nil && c.bytes > 0 && bytes > *limits.Bytes:
@@ -99,8 +105,9 @@ func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
 	return of
 }
 
-// isHeld reports whether limits forbid to create a copy of s, whose slot is from, or to replace the copy over by one that is larger or
-// comes from another namespace. Limits never hold back access copies, nor updates of RBAC kinds, so that rights are always up to date.
+// isHeld reports whether limits forbid to create a copy of s, whose slot is from, or to replace the copy over by one
+// that is larger or comes from another namespace. Limits never hold back access copies, nor updates of RBAC kinds, so
+// that rights are always up to date.
 func (a *Allotter) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 	grows := verb == Update && over != nil && over.content != s.Content && from.Kind.Group != RoleBindingKind.Group &&
 		(s.Size > a.writtenSize(from.source()) || over.from != from.Namespace)
@@ -115,8 +122,8 @@ func (a *Allotter) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 	return held && (h.growth || verb == Create)
 }
 
-// NoteHeld remembers that the limits of its tree hold back the source at slot, so that Reallot returns the source as released when they no
-// longer do.
+// NoteHeld remembers that the limits of its tree hold back the source at slot, so that Reallot returns the source as
+// released when they no longer do.
 func (a *Allotter) NoteHeld(slot Slot) {
 	root := a.world.Forest.RootOf(slot.Namespace)
 	if a.heldIn[root] == nil {
@@ -141,8 +148,8 @@ func (a *Allotter) HoldsBack(namespace string) bool {
 // RootsHeldBack returns the roots of the trees for which HoldsBack is true.
 func (a *Allotter) RootsHeldBack() []string { return slices.Collect(maps.Keys(a.heldIn)) }
 
-// Reallot looks again at the sources in the tree of root that were held back. It returns those that are released, and those that are still
-// held and that no earlier call has returned, the oldest first.
+// Reallot looks again at the sources in the tree of root that were held back. It returns those that are released, and
+// those that are still held and that no earlier call has returned, the oldest first.
 func (a *Allotter) Reallot(root string) (released, held []Slot) {
 	now := a.allotmentOf(root).held
 	for key, known := range a.heldIn[root] {
@@ -164,7 +171,8 @@ func (a *Allotter) Reallot(root string) (released, held []Slot) {
 	return released, held
 }
 
-// HeldAround returns the sources in namespace that the limits of its tree hold back; where namespace is the root, those in the whole tree.
+// HeldAround returns the sources in namespace that the limits of its tree hold back; where namespace is the root, those
+// in the whole tree.
 func (a *Allotter) HeldAround(namespace string) []Trouble {
 	root := a.world.Forest.RootOf(namespace)
 	if len(a.heldIn[root]) == 0 {
@@ -214,8 +222,9 @@ type claim struct {
 	bytes  int64 // what the missing and the growing copies would add, in bytes
 }
 
-// claimsIn returns the claims of all sources in the tree of root, and the number and the bytes of their existing copies. Copies whose
-// source is gone count, too: those in mode create stay, so otherwise their number would have no bound.
+// claimsIn returns the claims of all sources in the tree of root, and the number and the bytes of their existing
+// copies. Copies whose source is gone count, too: those in mode create stay, so otherwise their number would have no
+// bound.
 func (a *Allotter) claimsIn(root string) (claims []claim, copies, bytes int64) {
 	w, tally := a.world, &a.world.Copies.tally
 	for _, namespace := range append(w.Forest.Subtree(root), root) {
@@ -262,8 +271,8 @@ func (a *Allotter) claimOf(key sourceKey, below []string) claim {
 	return c
 }
 
-// isRootRail reports whether the source is a rail of the tree: an object of the root whose name only cluster admins may give. It limits the
-// tenant, so the tenant must not be able to prevent its copies by using up the limits.
+// isRootRail reports whether the source is a rail of the tree: an object of the root whose name only cluster admins may
+// give. It limits the tenant, so the tenant must not be able to prevent its copies by using up the limits.
 func (k sourceKey) isRootRail(root string) bool {
 	return k.namespace == root && strings.HasPrefix(k.name, v1alpha1.RailPrefix)
 }
@@ -273,7 +282,8 @@ func (c claim) compareAge(other claim) int {
 		cmp.Compare(c.key.name, other.key.name), cmp.Compare(c.key.kind.String(), other.key.kind.String()))
 }
 
-// writtenSize returns the size of one existing copy of a source, in bytes; where that is unknown, the size of a new one.
+// writtenSize returns the size of one existing copy of a source, in bytes; where that is unknown, the size of a new
+// one.
 func (a *Allotter) writtenSize(key sourceKey) int {
 	return cmp.Or(a.world.Copies.tally.written[key], a.world.Sources.byKey[key].Size)
 }

@@ -8,7 +8,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Output is something that the caller of a State must do or report: a Queue, an Event, a Log, or what only one of the engines asks for.
+// Output is something that the caller of a State must do or report: a Queue, an Event, a Log, or what only one of the
+// engines asks for.
 type Output any
 
 // Queue asks for keys to be queued, at once or after a delay.

@@ -1,15 +1,17 @@
-// Package copies has the facts about copies in many namespaces, and plans how the copies follow their sources. It is pure: World holds the
-// forest, the sources and the copies, and World.Plan turns them into an Action for one slot. internal/copyengine acts on these plans.
+// Package copies has the facts about copies in many namespaces, and plans how the copies follow their sources. It is
+// pure: World holds the forest, the sources and the copies, and World.Plan turns them into an Action for one slot.
+// internal/copyengine acts on these plans.
 //
-// The parts of a World own their fields: Sources, Copies (with a tally of their numbers and sizes), Sights and Allotter. Rules read
-// a source or a copy from metadata and find drift; a Body is what is written into a copy.
+// The parts of a World own their fields: Sources, Copies (with a tally of their numbers and sizes), Sights and
+// Allotter. Rules read a source or a copy from metadata and find drift; a Body is what is written into a copy.
 //
-// The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and bears
-// the label inherited-from. A slot is the place (kind, namespace, name) of a source or a copy, whether or not that object exists. An access
-// copy is a copy of a RoleBinding by which the operator grants the access of a tenant. A rail is a copy of any kind but RoleBinding: some,
-// such as quotas and network policies, limit what rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight
-// of such a kind is whether the operator sees its objects in a namespace. A namespace is halted while its way to a root is broken, for
-// example by a missing parent or a cycle: the operator grants nothing there.
+// The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from
+// a source, and bears the label inherited-from. A slot is the place (kind, namespace, name) of a source or a copy,
+// whether or not that object exists. An access copy is a copy of a RoleBinding by which the operator grants the access
+// of a tenant. A rail is a copy of any kind but RoleBinding: some, such as quotas and network policies, limit what
+// rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight of such a kind is whether the
+// operator sees its objects in a namespace. A namespace is halted while its way to a root is broken, for example by a
+// missing parent or a cycle: the operator grants nothing there.
 //
 // Why the plan is as it is:
 //   - An invalid value freezes copies: nobody can tell what it asks for, and a typing error must not delete 300 Secrets. A source that
@@ -40,9 +42,9 @@ import (
 // Verb is what an action does.
 type Verb int
 
-// The verbs. Look means: before anything is written or deleted, read the source at Action.Source from the API server, and record its Loss
-// or its content. Inspect means: read the copy, which may have been changed while no watch was open. Withdraw means: take away from an
-// access copy what its source no longer grants, and add nothing.
+// The verbs. Look means: before anything is written or deleted, read the source at Action.Source from the API server,
+// and record its Loss or its content. Inspect means: read the copy, which may have been changed while no watch was
+// open. Withdraw means: take away from an access copy what its source no longer grants, and add nothing.
 const (
 	Nothing Verb = iota
 	Create
@@ -60,7 +62,8 @@ type Action struct {
 	Source Slot
 	// Hash is what the copy will carry.
 	Hash Hash
-	// Reason is why nothing can be done although something is wanted: Conflict, WaitingForRemoval, LimitExceeded; or "".
+	// Reason is why nothing can be done although something is wanted: Conflict, WaitingForRemoval, LimitExceeded; or
+	// "".
 	Reason v1alpha1.Reason
 }
 
@@ -73,8 +76,8 @@ const (
 	frozen // a source above is unread, being deleted or can't be judged: until that ends, no source above causes a write or deletion here
 )
 
-// Plan describes what to do at slot now. After each action that is done, Plan describes the next one, and finally returns Nothing. The
-// rules stand in their order: the first that applies decides.
+// Plan describes what to do at slot now. After each action that is done, Plan describes the next one, and finally
+// returns Nothing. The rules stand in their order: the first that applies decides.
 func (w *World) Plan(slot Slot) Action {
 	kind, known := w.kinds[slot.Kind]
 	if !known || !kind.synced {
@@ -82,7 +85,8 @@ func (w *World) Plan(slot Slot) Action {
 	}
 	p := w.newPlanner(slot)
 	switch c := p.copied; {
-	// Nothing can be written in the place of an object that is going. A watch shows its end, and the slot is planned anew.
+	// Nothing can be written in the place of an object that is going. A watch shows its end, and the slot is planned
+	// anew.
 	case c != nil && c.flags.has(terminating):
 		return Action{}
 	// Rights end also where the operator sees no sources, so this comes before the question of what it sees.
@@ -107,8 +111,8 @@ func (w *World) Plan(slot Slot) Action {
 	return p.planCopy()
 }
 
-// selectsNamespace reports whether s selects namespace by its labels. The tree labels come from the forest f, so that a label that is still
-// to be written counts.
+// selectsNamespace reports whether s selects namespace by its labels. The tree labels come from the forest f, so that a
+// label that is still to be written counts.
 func (s *Source) selectsNamespace(f *forest.Snapshot, namespace string) bool {
 	return s.Selector == nil || s.Selector.Empty() || s.Selector.Matches(labels.Set(f.SelectableLabels(namespace)))
 }
@@ -119,8 +123,9 @@ type planner struct {
 	slot  Slot
 	// copied is the object at slot with the label inherited-from, ours or not; nil if there is none.
 	copied *record
-	// sources are the namespaces from which the slot's namespace gets copies. managed is false where nothing may be granted: the namespace
-	// is halted, protected, terminating or gone, or the operator is about to release a namespace above it.
+	// sources are the namespaces from which the slot's namespace gets copies. managed is false where nothing may be
+	// granted: the namespace is halted, protected, terminating or gone, or the operator is about to release a namespace
+	// above it.
 	sources forest.Sources
 	managed bool
 }
@@ -131,20 +136,21 @@ func (w *World) newPlanner(slot Slot) planner {
 	return p
 }
 
-// seesFacts reports whether the operator sees all that the plan rests on: the copies in the slot's namespace, and the sources above.
+// seesFacts reports whether the operator sees all that the plan rests on: the copies in the slot's namespace, and the
+// sources above.
 func (p *planner) seesFacts() bool {
 	return p.world.Sights.seesFacts(p.slot, p.world.Forest, p.sources.Names...)
 }
 
-// findWanted finds the source of this kind and name that reaches the slot; of several, the first in the order of findCandidates. The
-// verdict is frozen if that source can't be judged, is being deleted, or was not read yet.
+// findWanted finds the source of this kind and name that reaches the slot; of several, the first in the order of
+// findCandidates. The verdict is frozen if that source can't be judged, is being deleted, or was not read yet.
 func (p *planner) findWanted() (Slot, *Source, verdict) {
 	for at, s := range p.findCandidates() {
 		switch {
 		case s.Mode == v1alpha1.ModeNone && s.Invalid == "":
 			continue
-		// Nobody can tell what an invalid source asks for, so no source below it may take its place meanwhile. The other one is being
-		// deleted alone: below a terminating namespace, all is halted.
+		// Nobody can tell what an invalid source asks for, so no source below it may take its place meanwhile. The
+		// other one is being deleted alone: below a terminating namespace, all is halted.
 		case s.Invalid != "" || s.Terminating:
 			return at, s, frozen
 		case s.Excluded != "":
@@ -159,7 +165,8 @@ func (p *planner) findWanted() (Slot, *Source, verdict) {
 	return Slot{}, nil, unwanted
 }
 
-// planAbsent plans for a slot that has no copy of ours. A copy that is not ours is another user's object, and an obstacle.
+// planAbsent plans for a slot that has no copy of ours. A copy that is not ours is another user's object, and an
+// obstacle.
 func (p *planner) planAbsent() Action {
 	at, s, v := p.findWanted()
 	if v != wanted {
@@ -224,15 +231,16 @@ func (p *planner) planCopy() Action {
 	switch {
 	case other || c.flags.has(drifted) || c.digest == 0 && c.flags.has(marked):
 		return p.planWrite(Update, at, s)
-	// After a start nothing is known of who wrote last. Only what metadata make doubtful is read, so that a restart costs no reads.
+	// After a start nothing is known of who wrote last. Only what metadata make doubtful is read, so that a restart
+	// costs no reads.
 	case c.digest == 0 && (c.flags.has(foreign) || c.meta != s.Meta):
 		return p.planWrite(Inspect, at, s)
 	}
 	return Action{}
 }
 
-// planUnread plans for a slot to which source s, whose slot is at, is not copied now. The action is Look if s was not read yet, otherwise
-// Nothing. s may be nil.
+// planUnread plans for a slot to which source s, whose slot is at, is not copied now. The action is Look if s was not
+// read yet, otherwise Nothing. s may be nil.
 func (p *planner) planUnread(at Slot, s *Source) Action {
 	if s == nil || !s.IsUnread() {
 		return Action{}
@@ -240,8 +248,8 @@ func (p *planner) planUnread(at Slot, s *Source) Action {
 	return Action{Verb: Look, Source: at}
 }
 
-// planRemoval plans for a copy whose source, at the slot from, is missing or no longer asks for it. A missing source is looked for by a
-// live read first: the watch may be behind, or the whole namespace of the source may be terminating.
+// planRemoval plans for a copy whose source, at the slot from, is missing or no longer asks for it. A missing source is
+// looked for by a live read first: the watch may be behind, or the whole namespace of the source may be terminating.
 func (p *planner) planRemoval(from Slot) Action {
 	// The source exists, so the watch itself has shown that it no longer asks for this copy: no read is needed.
 	if p.world.Sources.At(from) != nil {
@@ -256,8 +264,9 @@ func (p *planner) planRemoval(from Slot) Action {
 	return Action{Verb: Look, Source: from}
 }
 
-// planWrite returns the action verb (Create, Update or Inspect) for source s, whose slot is at. If copies from namespaces that are no
-// longer above must be deleted first, or limits hold s back, the action has a Reason in place of the verb.
+// planWrite returns the action verb (Create, Update or Inspect) for source s, whose slot is at. If copies from
+// namespaces that are no longer above must be deleted first, or limits hold s back, the action has a Reason in place of
+// the verb.
 func (p *planner) planWrite(verb Verb, at Slot, s *Source) Action {
 	// The last copy of the old place is deleted before the first one of the new place is written (PROP-V1).
 	if r := p.world.Copies.rooms[p.slot.Namespace]; r != nil {
@@ -283,8 +292,8 @@ func (p *planner) waitsForSource() bool {
 	return v == frozen && s.IsUnread()
 }
 
-// Maker is what makes an object a source of copies. The planner treats all sources alike: Rules.SourceOf decides which objects are sources,
-// and findCandidates which of several comes first.
+// Maker is what makes an object a source of copies. The planner treats all sources alike: Rules.SourceOf decides which
+// objects are sources, and findCandidates which of several comes first.
 type Maker int8
 
 // The makers.
@@ -293,8 +302,8 @@ const (
 	Covered               // the object's kind is in mode All
 )
 
-// findCandidates yields the sources that may be wanted at the slot, each with its own slot, in the order of precedence: those in the
-// templates first, then those in the ancestors, the root first.
+// findCandidates yields the sources that may be wanted at the slot, each with its own slot, in the order of precedence:
+// those in the templates first, then those in the ancestors, the root first.
 func (p *planner) findCandidates() iter.Seq2[Slot, *Source] {
 	return func(yield func(Slot, *Source) bool) {
 		for _, from := range p.sources.Names {
@@ -306,17 +315,19 @@ func (p *planner) findCandidates() iter.Seq2[Slot, *Source] {
 	}
 }
 
-// A RoleBinding that names a Role means another Role in each namespace. When a user writes a source that does so, the API server checks
-// that the user holds the rights of the Role beside the source. The operator may bind every Role, so the API server does not check what the
-// operator writes. That is why a copy of such a binding stays only as long as the copy of that very Role. Otherwise the copied binding
-// would grant the next Role of that name, which a more powerful user may create there.
+// A RoleBinding that names a Role means another Role in each namespace. When a user writes a source that does so, the
+// API server checks that the user holds the rights of the Role beside the source. The operator may bind every Role, so
+// the API server does not check what the operator writes. That is why a copy of such a binding stays only as long as
+// the copy of that very Role. Otherwise the copied binding would grant the next Role of that name, which a more
+// powerful user may create there.
 
 // RoleKind is the kind Role.
 var RoleKind = schema.GroupKind{Group: RoleBindingKind.Group, Kind: "Role"}
 
-// hasRole reports whether the Role called name in the slot's namespace is the same as the one beside the RoleBinding at source: a copy of
-// that Role, or both are copies of one Role. A copy counts only if no user may change it (see originOfCopy). Where the
-// operator does not see Roles, hasRole reports true, and the live read before each write decides alone.
+// hasRole reports whether the Role called name in the slot's namespace is the same as the one beside the RoleBinding at
+// source: a copy of that Role, or both are copies of one Role. A copy counts only if no user may change it (see
+// originOfCopy). Where the operator does not see Roles, hasRole reports true, and the live read before each write
+// decides alone.
 func (p *planner) hasRole(source Slot, name string) bool {
 	role := Slot{Kind: RoleKind, Namespace: p.slot.Namespace, Name: name}
 	if !p.world.kinds[RoleKind].synced || !p.world.Sights.seesFacts(role, p.world.Forest, source.Namespace) {
@@ -326,8 +337,9 @@ func (p *planner) hasRole(source Slot, name string) bool {
 	return origin != "" && (origin == source.Namespace || origin == p.world.originOfCopy(role.At(source.Namespace)))
 }
 
-// originOfCopy returns the namespace of the source of the copy at slot, if only the operator may change that copy; "" if there is none. A
-// copy in mode create counts if its source is in mode update by now, because the copy then follows its source.
+// originOfCopy returns the namespace of the source of the copy at slot, if only the operator may change that copy; ""
+// if there is none. A copy in mode create counts if its source is in mode update by now, because the copy then follows
+// its source.
 func (w *World) originOfCopy(slot Slot) string {
 	c := w.Copies.findRecord(slot)
 	if c == nil || !c.flags.has(ours) || c.flags.has(terminating) {

@@ -23,9 +23,10 @@ type Step struct {
 	Held v1alpha1.Reason
 }
 
-// Preview returns every write that would bring the copies to what they should be, in the order of namespaces. It assumes that all sources
-// were read, that all copies were compared with them, and that an object that is not in the world doesn't exist. A copy that is deleted and
-// made anew gives two steps. Preview changes the World, which is of no further use afterwards.
+// Preview returns every write that would bring the copies to what they should be, in the order of namespaces. It
+// assumes that all sources were read, that all copies were compared with them, and that an object that is not in the
+// world doesn't exist. A copy that is deleted and made anew gives two steps. Preview changes the World, which is of no
+// further use afterwards.
 func (w *World) Preview() []Step {
 	namespaces := map[string]bool{}
 	for name := range w.Forest.All() {
@@ -60,7 +61,8 @@ func (w *World) Preview() []Step {
 	return steps
 }
 
-// decideLosses sets the Loss of each missing source. Preview assumes that everything is known, so a missing source is gone.
+// decideLosses sets the Loss of each missing source. Preview assumes that everything is known, so a missing source is
+// gone.
 func decideLosses(w *World) {
 	for key := range w.Copies.bySource {
 		loss := Confirmed
@@ -107,8 +109,8 @@ func whyWritten(w *World, slot Slot, a Action) string {
 	return "it differs from its source: another client changed it"
 }
 
-// UnlabelledFrom is for a copy of ours that has lost its label inherited-from. It returns the namespace of the copy's source, which it
-// looks for among the namespaces above in the forest f. It returns "" for any other object.
+// UnlabelledFrom is for a copy of ours that has lost its label inherited-from. It returns the namespace of the copy's
+// source, which it looks for among the namespaces above in the forest f. It returns "" for any other object.
 func UnlabelledFrom(f *forest.Snapshot, slot Slot, meta metav1.Object) string {
 	hash := ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash])
 	if _, labelled := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
@@ -123,9 +125,9 @@ func UnlabelledFrom(f *forest.Snapshot, slot Slot, meta metav1.Object) string {
 	return ""
 }
 
-// Differs reports whether a copy was changed; found is the body that was rendered from the copy itself. foreign reports that another
-// manager owns a field that matters. If foreign is false, mutating admission has added what the copy has beyond its source, and would add
-// it again: that is no change.
+// Differs reports whether a copy was changed; found is the body that was rendered from the copy itself. foreign reports
+// that another manager owns a field that matters. If foreign is false, mutating admission has added what the copy has
+// beyond its source, and would add it again: that is no change.
 func (b *Body) Differs(found *Body, foreign bool) bool {
 	return found.Content != b.Content && (foreign || !b.Within(found))
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// loopLimit is how often the operator repairs a copy within a window before it assumes that another client changes the copy in a loop. From
-// then on it repairs the copy once in a window, until the copy has needed no repair for two windows.
+// loopLimit is how often the operator repairs a copy within a window before it assumes that another client changes the
+// copy in a loop. From then on it repairs the copy once in a window, until the copy has needed no repair for two
+// windows.
 const loopLimit = 5
 
 // Repairs remember the copies that the operator has repaired lately, and those that somebody changes in a loop.
@@ -32,7 +33,8 @@ func (r *repair) isPast(now time.Time, window time.Duration) bool {
 	return now.Sub(r.lastTime()) >= 2*window
 }
 
-// Note adds a repair of the copy at slot. It returns true if the copy counts as changed in a loop with this repair, and did not before.
+// Note adds a repair of the copy at slot. It returns true if the copy counts as changed in a loop with this repair, and
+// did not before.
 func (r *Repairs) Note(slot Slot, now time.Time, window time.Duration) (loop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +55,8 @@ func (r *Repairs) Note(slot Slot, now time.Time, window time.Duration) (loop boo
 	return known.loop && !was
 }
 
-// Wait returns how long the copy at slot is still to be left as it is because somebody changes it in a loop; 0 outside of a loop.
+// Wait returns how long the copy at slot is still to be left as it is because somebody changes it in a loop; 0 outside
+// of a loop.
 func (r *Repairs) Wait(slot Slot, now time.Time, window time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +78,8 @@ func (r *Repairs) Loops(of Slot, now time.Time, window time.Duration) (n int) {
 	return n
 }
 
-// IsRepair reports whether a PUT of this action over a copy undoes a change by another client, rather than following the source.
+// IsRepair reports whether a PUT of this action over a copy undoes a change by another client, rather than following
+// the source.
 func IsRepair(over *Copy, action Action) bool {
 	return (over.Drifted || over.Marked) && over.Hash == action.Hash
 }

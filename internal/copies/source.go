@@ -24,17 +24,18 @@ type Source struct {
 	UID, ResourceVersion string
 	// Mode is create, update or none.
 	Mode string
-	// Invalid is why the object can't be judged: an unknown mode, or a selector that does not parse. While a source is invalid, no copy is
-	// written or deleted because of it.
+	// Invalid is why the object can't be judged: an unknown mode, or a selector that does not parse. While a source is
+	// invalid, no copy is written or deleted because of it.
 	Invalid string
 	// Excluded is why the object is never propagated, or "".
 	Excluded string
 	// Selector selects among the namespaces below; nil selects all.
 	Selector labels.Selector
-	// Terminating reports that the source is being deleted. Until it is gone, no copy is written or deleted because of it.
+	// Terminating reports that the source is being deleted. Until it is gone, no copy is written or deleted because of
+	// it.
 	Terminating bool
-	// Content is the hash of what is written from the source, Meta the digest of the labels and annotations that are written. Both are
-	// empty until the body of this version has been read.
+	// Content is the hash of what is written from the source, Meta the digest of the labels and annotations that are
+	// written. Both are empty until the body of this version has been read.
 	Content string
 	Meta    uint64
 	// Role is the name of the Role that a RoleBinding names, or ""; empty until the body was read.
@@ -163,9 +164,9 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 	return ""
 }
 
-// SourceOf reads a source from its metadata. ok is false for an object that is no source: any object of a kind in mode Remove; an object
-// without the label propagate whose kind is not in mode All; or a copy, including distributed copies and copies whose label somebody took
-// off.
+// SourceOf reads a source from its metadata. ok is false for an object that is no source: any object of a kind in mode
+// Remove; an object without the label propagate whose kind is not in mode All; or a copy, including distributed copies
+// and copies whose label somebody took off.
 func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source, ok bool) {
 	value, opted := meta.GetLabels()[v1alpha1.LabelPropagate]
 	_, copied := meta.GetLabels()[v1alpha1.LabelInheritedFrom]
@@ -189,8 +190,8 @@ func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source
 	return s, true
 }
 
-// longestSelector bounds a selector, in bytes. A parsed selector takes seventy times as much memory as its text, and an annotation may have
-// 256 kB: a few such annotations of one tenant would use up the operator's memory.
+// longestSelector bounds a selector, in bytes. A parsed selector takes seventy times as much memory as its text, and an
+// annotation may have 256 kB: a few such annotations of one tenant would use up the operator's memory.
 const longestSelector = 4096
 
 // parseMarks checks the mode and parses the selector.
@@ -217,9 +218,9 @@ func (s *Source) parseMarks(selector string) {
 	s.Selector = newSelector(parsed)
 }
 
-// selector matches labels in a time that depends on how many labels there are, and on how many requirements have their keys. The number of
-// other requirements hardly matters. That is necessary because the longest selector has hundreds of requirements, and each plan of each
-// namespace below matches them anew.
+// selector matches labels in a time that depends on how many labels there are, and on how many requirements have their
+// keys. The number of other requirements hardly matters. That is necessary because the longest selector has hundreds of
+// requirements, and each plan of each namespace below matches them anew.
 type selector struct {
 	labels.Selector
 	byKey  []labels.Requirement // all

@@ -4,15 +4,15 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// tally holds how many copies there are, and how large they are: what exists counts for the limits of a tree. Access copies, and copies
-// that are not ours, are not counted.
+// tally holds how many copies there are, and how large they are: what exists counts for the limits of a tree. Access
+// copies, and copies that are not ours, are not counted.
 type tally struct {
 	made   map[string]int    // how many copies, by the namespace of the source
 	madeOf map[sourceKey]int // how many copies, by source
 	// written is the size of one existing copy of a source, in bytes, as far as that is known.
 	written map[sourceKey]int
-	// orphaned holds, by namespace, the sources that are gone but have copies that count. A count of one tree visits all of orphaned, and
-	// so must not visit the sources of all other trees.
+	// orphaned holds, by namespace, the sources that are gone but have copies that count. A count of one tree visits
+	// all of orphaned, and so must not visit the sources of all other trees.
 	orphaned  map[string]map[sourceKey]bool
 	hasSource func(sourceKey) bool
 }
@@ -53,16 +53,16 @@ func (t *tally) countCopy(source sourceKey, r *record, change int) {
 	t.recordOrphaned(source)
 }
 
-// recordFoundSize records size, the present size of the source, as the size of its existing copies. It does so only while their size is
-// unknown, for example after a start.
+// recordFoundSize records size, the present size of the source, as the size of its existing copies. It does so only
+// while their size is unknown, for example after a start.
 func (t *tally) recordFoundSize(source sourceKey, size int) {
 	if t.written[source] == 0 && t.madeOf[source] > 0 {
 		t.written[source] = size
 	}
 }
 
-// recordWrittenSize records the size of a copy that was written from s as s is now. changed reports that the recorded size differs from the
-// one before. In mode create, older copies may be larger, so the largest size counts.
+// recordWrittenSize records the size of a copy that was written from s as s is now. changed reports that the recorded
+// size differs from the one before. In mode create, older copies may be larger, so the largest size counts.
 func (t *tally) recordWrittenSize(source sourceKey, s *Source) (changed bool) {
 	size := t.written[source]
 	if size == s.Size || s.Mode == v1alpha1.ModeCreate && size > s.Size {

@@ -9,7 +9,8 @@ import (
 // Trouble is what keeps a copy from being what it should be.
 type Trouble struct {
 	Slot Slot
-	// Reason is Conflict, Rejected, WaitingForRemoval or LimitExceeded; of a source that can't be judged, InvalidSource.
+	// Reason is Conflict, Rejected, WaitingForRemoval or LimitExceeded; of a source that can't be judged,
+	// InvalidSource.
 	Reason v1alpha1.Reason
 	// From is the namespace of the source.
 	From string

@@ -9,8 +9,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// planWithdrawal plans for a slot in a namespace where nothing may be granted, such as a halted or protected one. But an access copy there
-// loses the access that its source no longer grants: otherwise users could keep their rights in a namespace by having it halted.
+// planWithdrawal plans for a slot in a namespace where nothing may be granted, such as a halted or protected one. But
+// an access copy there loses the access that its source no longer grants: otherwise users could keep their rights in a
+// namespace by having it halted.
 func (p *planner) planWithdrawal() Action {
 	w, c := p.world, p.copied
 	n := w.Forest.Namespace(p.slot.Namespace)
@@ -37,13 +38,14 @@ func (p *planner) planWithdrawal() Action {
 type Withdrawal struct {
 	// Remove reports that the copy is to be deleted, because none of the access that it grants may stay.
 	Remove bool
-	// Body is the request body of a PUT, guarded by the UID and resourceVersion of the copy as it was read; nil if the copy
-	// may stay as it is.
+	// Body is the request body of a PUT, guarded by the UID and resourceVersion of the copy as it was read; nil if the
+	// copy may stay as it is.
 	Body []byte
 }
 
-// Withdraw compares an access copy, as the API server returned it, with the body of its source. Subjects that both name stay. A copy of
-// which no subject stays is to be removed, and so is one for another role, or of another LNamespace, than the source. object is changed.
+// Withdraw compares an access copy, as the API server returned it, with the body of its source. Subjects that both name
+// stay. A copy of which no subject stays is to be removed, and so is one for another role, or of another LNamespace,
+// than the source. object is changed.
 func (b *Body) Withdraw(slot Slot, object map[string]any) (Withdrawal, error) {
 	meta, err := metadataOf(object)
 	if err != nil {
@@ -73,7 +75,8 @@ func (b *Body) Withdraw(slot Slot, object map[string]any) (Withdrawal, error) {
 	if err != nil {
 		return Withdrawal{}, fmt.Errorf("writing %s: %w", slot, err)
 	}
-	// This content hash is that of no source, so that the copy is written anew when the namespace has a path to a root again.
+	// This content hash is that of no source, so that the copy is written anew when the namespace has a path to a root
+	// again.
 	hash := ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	hash.Content = contentOf(append([]byte("withdrawn"), text...))
 	metadata := findNested(object, "metadata")

@@ -41,8 +41,9 @@ type kindState struct {
 	synced bool
 }
 
-// World is everything that a plan rests on. Each exported field has methods for its own part. World itself has the methods that need
-// several fields: plans, and changes of sources and copies, because limits and losses depend on these. It is not safe for concurrent use.
+// World is everything that a plan rests on. Each exported field has methods for its own part. World itself has the
+// methods that need several fields: plans, and changes of sources and copies, because limits and losses depend on
+// these. It is not safe for concurrent use.
 type World struct {
 	Forest  *forest.Snapshot
 	Sources *Sources
@@ -57,9 +58,9 @@ type World struct {
 // Loss is what a live read of a missing source has shown.
 type Loss int
 
-// A live read has shown nothing yet (Unverified), the source gone (Confirmed) or present (Doubtful), or its namespace gone or terminating
-// (GoneWithNamespace). Only for Confirmed are the source's copies deleted; access copies in a halted or protected namespace also for
-// GoneWithNamespace.
+// A live read has shown nothing yet (Unverified), the source gone (Confirmed) or present (Doubtful), or its namespace
+// gone or terminating (GoneWithNamespace). Only for Confirmed are the source's copies deleted; access copies in a
+// halted or protected namespace also for GoneWithNamespace.
 const (
 	Unverified Loss = iota
 	Confirmed
@@ -78,8 +79,8 @@ func NewWorld(f *forest.Snapshot) *World {
 	return w
 }
 
-// SetKind describes how a kind is propagated, and whether all its sources and copies are known. Nothing is planned for a kind that is not
-// synced, because an object that is missing then may exist all the same.
+// SetKind describes how a kind is propagated, and whether all its sources and copies are known. Nothing is planned for
+// a kind that is not synced, because an object that is missing then may exist all the same.
 func (w *World) SetKind(kind schema.GroupKind, mode KindMode, synced bool) {
 	w.kinds[kind] = kindState{mode, synced}
 	w.Limits.recountAll()
@@ -129,7 +130,8 @@ func (w *World) DeleteSource(slot Slot) {
 	w.Limits.queueRecount(slot.Namespace)
 }
 
-// PutCopy adds or replaces the copy at slot. Limits are not counted anew: where a copy is written, the room for it was counted before.
+// PutCopy adds or replaces the copy at slot. Limits are not counted anew: where a copy is written, the room for it was
+// counted before.
 func (w *World) PutCopy(slot Slot, c *Copy) { w.Copies.setRecord(slot, packCopy(c)) }
 
 // DeleteCopy forgets the copy at slot. With the last copy of a source, it forgets the Loss of that source, too.
@@ -144,8 +146,8 @@ func (w *World) DeleteCopy(slot Slot) {
 	}
 }
 
-// NoteContent records what the body b of the source s at slot has shown. After a start, the size of b also counts as the size of the
-// existing copies.
+// NoteContent records what the body b of the source s at slot has shown. After a start, the size of b also counts as
+// the size of the existing copies.
 func (w *World) NoteContent(slot Slot, s *Source, b *Body) {
 	s.Content, s.Meta, s.Size, s.Role = b.Content, b.Meta, b.Size, b.Role
 	w.Copies.tally.recordFoundSize(slot.source(), b.Size)
@@ -163,7 +165,8 @@ func (w *World) NoteWritten(slot Slot, content string) {
 // Loss returns what is known of the loss of the source at slot.
 func (w *World) Loss(slot Slot) Loss { return w.lost[slot.source()] }
 
-// SetLoss records what a live read of a missing source has shown. It does nothing for a source that exists, or that has no copies.
+// SetLoss records what a live read of a missing source has shown. It does nothing for a source that exists, or that has
+// no copies.
 func (w *World) SetLoss(slot Slot, loss Loss) {
 	if w.Sources.At(slot) == nil && w.Copies.HasCopyOf(slot) {
 		w.lost[slot.source()] = loss
@@ -181,8 +184,8 @@ func (w *World) Doubtful(namespace string) []Slot {
 	return slots
 }
 
-// OriginsIn returns the slots of sources of a kind in namespace, or Everywhere: of those that are known, and of missing ones that have
-// copies.
+// OriginsIn returns the slots of sources of a kind in namespace, or Everywhere: of those that are known, and of missing
+// ones that have copies.
 func (w *World) OriginsIn(kind schema.GroupKind, namespace string) []Slot {
 	found := map[Slot]bool{}
 	for _, slot := range w.Sources.In(kind, namespace) {
@@ -196,8 +199,8 @@ func (w *World) OriginsIn(kind schema.GroupKind, namespace string) []Slot {
 	return slices.Collect(maps.Keys(found))
 }
 
-// SlotsIn returns the slots in namespace that a plan may concern, by kind and name: slots that have a copy, and slots that a source
-// reaches.
+// SlotsIn returns the slots in namespace that a plan may concern, by kind and name: slots that have a copy, and slots
+// that a source reaches.
 func (w *World) SlotsIn(namespace string) []Slot {
 	found := map[place]bool{}
 	if r := w.Copies.rooms[namespace]; r != nil {

@@ -30,7 +30,8 @@ func (o *objects) takeBody(r BodyRead) {
 	}
 }
 
-// completeSource adds to a source what its last read has shown, if that read was of the same version: so no version is read twice.
+// completeSource adds to a source what its last read has shown, if that read was of the same version: so no version is
+// read twice.
 func (o *objects) completeSource(slot copies.Slot, source *copies.Source) {
 	read, ok := o.bodies[slot]
 	if !ok || read.uid != source.UID || read.resourceVersion != source.ResourceVersion {
@@ -42,7 +43,8 @@ func (o *objects) completeSource(slot copies.Slot, source *copies.Source) {
 	}
 }
 
-// takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch shows it.
+// takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch shows
+// it.
 func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err error) {
 	if apierrors.IsConflict(err) && o.unlabelled[slot] != "" {
 		o.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
@@ -77,7 +79,8 @@ func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err 
 	}
 }
 
-// takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy is gone.
+// takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy
+// is gone.
 func (o *objects) takeFound(slot copies.Slot, r Result) {
 	o.queueKeys(slotKey(slot))
 	if !r.Unlabelled && o.newest.IsPast(o.watchedPlaceOf(slot.Kind, slot.Namespace), r.Found.ResourceVersion) {
@@ -106,8 +109,8 @@ func (o *objects) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetada
 	o.world.NoteWritten(slot.At(now.From), now.Hash.Content)
 }
 
-// takeCompared records that this version of a copy was read whole, and that the present content of its source asks for no change of the
-// copy, whichever managers own its fields.
+// takeCompared records that this version of a copy was read whole, and that the present content of its source asks for
+// no change of the copy, whichever managers own its fields.
 func (o *objects) takeCompared(slot copies.Slot, r Result) {
 	known := o.world.Copies.At(slot)
 	if known != nil && known.UID == r.ComparedUID && known.ResourceVersion == r.ComparedVersion {

@@ -44,8 +44,8 @@ func (c *collector) hasRequest() bool {
 	return slices.ContainsFunc(c.others, func(one Output) bool { _, is := one.(Request); return is })
 }
 
-// countKeys returns how many keys are queued; dropKeysSince takes back the keys that were queued since, except keys of namespaces: these
-// have waited for the removal of what was dropped, and nothing else queues them.
+// countKeys returns how many keys are queued; dropKeysSince takes back the keys that were queued since, except keys of
+// namespaces: these have waited for the removal of what was dropped, and nothing else queues them.
 func (c *collector) countKeys() int { return len(c.keys) }
 
 func (c *collector) dropKeysSince(before int) {
@@ -88,7 +88,8 @@ func (c *core) queueLimits(namespace string) {
 	}
 }
 
-// reviewLimitsSoon queues, after limitsPause, a look at the limits of the tree around namespace, if they hold sources back.
+// reviewLimitsSoon queues, after limitsPause, a look at the limits of the tree around namespace, if they hold sources
+// back.
 func (c *core) reviewLimitsSoon(namespace string) {
 	if c.world.Limits.HoldsBack(namespace) {
 		c.queueAfter(limitsKey(c.world.Forest.RootOf(namespace)), limitsPause)
@@ -145,6 +146,6 @@ func (c *core) reportVisibility(namespace string) {
 	}
 }
 
-// limitsPause is how long a look at the limits of a tree is delayed, so that one look serves all slots of the tree that are held back one
-// after the other.
+// limitsPause is how long a look at the limits of a tree is delayed, so that one look serves all slots of the tree that
+// are held back one after the other.
 const limitsPause = 100 * time.Millisecond

@@ -36,7 +36,8 @@ func (e *events) isDue(one notice) bool {
 	return true
 }
 
-// announceSource sends an Event on a source, at most once for each reason in Timing.EventQuiet. ConflictResolved is always sent.
+// announceSource sends an Event on a source, at most once for each reason in Timing.EventQuiet. ConflictResolved is
+// always sent.
 func (e *events) announceSource(slot copies.Slot, uid string, warning bool, reason v1alpha1.Reason, message string) {
 	// isDue comes first, because it also records that the Event is sent.
 	if e.isDue(notice{slot, reason}) || reason == v1alpha1.ReasonConflictResolved {

@@ -14,7 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// behindRetry is the pause after ErrBehind before a deletion is planned again, unless a change of the forest queues it sooner.
+// behindRetry is the pause after ErrBehind before a deletion is planned again, unless a change of the forest queues it
+// sooner.
 const behindRetry = time.Second
 
 // failures decide what follows from a request that has failed:
@@ -37,7 +38,8 @@ type failures struct {
 	failed   copies.FailedRequests
 }
 
-// recordFailure finds out why the requests for a slot failed, records what a person must know, and queues the slot again.
+// recordFailure finds out why the requests for a slot failed, records what a person must know, and queues the slot
+// again.
 func (f *failures) recordFailure(slot copies.Slot, action copies.Action, err error) {
 	var otherRole copies.OtherRoleError
 	var unkept copies.UnkeptBindingError
@@ -64,7 +66,8 @@ func (f *failures) recordFailure(slot copies.Slot, action copies.Action, err err
 	}
 }
 
-// retryLater queues a key again, with a back-off, after its request has failed without being refused: no connection, 429, 5xx.
+// retryLater queues a key again, with a back-off, after its request has failed without being refused: no connection,
+// 429, 5xx.
 func (f *failures) retryLater(key Key, err error) {
 	recorded := f.troubles.recordTry(key.Slot, slotTrouble{reading: key.Task == LookAtSource})
 	if line, ok := f.failed.Add(f.now, key.Slot, err); ok {
@@ -73,8 +76,9 @@ func (f *failures) retryLater(key Key, err error) {
 	f.queueAfter(key, copies.TransientBackoff(f.settings.Timing.TransientMin, f.settings.Timing.TransientMax, recorded.tries, key.Slot, err))
 }
 
-// recordConflict records that another object is in the way. Where no watch shows that object (unseen), the slot is tried again with a
-// back-off. In mode create, any object of that name will do, so no Event is sent and nothing is reported.
+// recordConflict records that another object is in the way. Where no watch shows that object (unseen), the slot is
+// tried again with a back-off. In mode create, any object of that name will do, so no Event is sent and nothing is
+// reported.
 func (f *failures) recordConflict(slot copies.Slot, action copies.Action, unseen bool) {
 	source := f.world.Sources.At(action.Source)
 	silent := source != nil && source.Mode == v1alpha1.ModeCreate
@@ -108,8 +112,8 @@ func (f *failures) recordRejection(slot copies.Slot, action copies.Action, err e
 	f.queueAfter(slotKey(slot), copies.Backoff(f.settings.RetryMin, f.settings.RetryMax, recorded.tries, slot))
 }
 
-// recordOtherRole queues a slot again soon, because the copy of the Role may be on its way. After a few such tries the copy is reported as
-// rejected.
+// recordOtherRole queues a slot again soon, because the copy of the Role may be on its way. After a few such tries the
+// copy is reported as rejected.
 func (f *failures) recordOtherRole(slot copies.Slot, action copies.Action, err error) {
 	const soon = 3
 	if known := f.troubles.troubleAt(slot); known.reason == "" && known.tries < soon {
@@ -121,8 +125,8 @@ func (f *failures) recordOtherRole(slot copies.Slot, action copies.Action, err e
 	f.recordRejection(slot, action, err)
 }
 
-// passesSoon reports whether the first try was refused by the cage. The cage decides by what the API server knows of namespaces. When a
-// namespace has joined a tree, the API server knows that a moment later than the operator.
+// passesSoon reports whether the first try was refused by the cage. The cage decides by what the API server knows of
+// namespaces. When a namespace has joined a tree, the API server knows that a moment later than the operator.
 func passesSoon(err error, tries int) bool {
 	return tries == 1 && strings.Contains(err.Error(), "'warren-operator-cage-")
 }

@@ -1,12 +1,13 @@
 package copyengine
 
-// firstWork holds the keys that were queued when this replica began to lead, or when a kind became active. The keys that follow from these
-// belong to it, too. Each stays until it is done. Later keys do not matter: work without an end in one tenant must not hide what is known
-// of all others.
+// firstWork holds the keys that were queued when this replica began to lead, or when a kind became active. The keys
+// that follow from these belong to it, too. Each stays until it is done. Later keys do not matter: work without an end
+// in one tenant must not hide what is known of all others.
 type firstWork struct {
 	open map[Key]bool
 	done bool // from then on nothing is first work
-	// slots and sources count the keys by namespace. What a look at a source finds out concerns the namespaces below it, too.
+	// slots and sources count the keys by namespace. What a look at a source finds out concerns the namespaces below
+	// it, too.
 	slots, sources map[string]int
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Narrow kinds are watched in the namespaces of the forest, halted ones included, and in namespaces that have left the forest and hold
-// copies, or may hold some. This file decides which namespaces these are, and what a change of what the operator sees there means.
+// Narrow kinds are watched in the namespaces of the forest, halted ones included, and in namespaces that have left the
+// forest and hold copies, or may hold some. This file decides which namespaces these are, and what a change of what the
+// operator sees there means.
 
 // followNamespaces asks for watches in other namespaces, if narrow kinds are to be watched elsewhere than before.
 func (ws *watches) followNamespaces() {
@@ -47,8 +48,8 @@ func (ws *watches) isFollowed(namespace string) bool {
 	return n != nil && (isInForest(f, namespace) || ws.hasDeparted(namespace, types.UID(n.UID)) || ws.world.Copies.HasUpdatedIn(namespace))
 }
 
-// hasDeparted reports whether namespace has left the forest and may hold copies that no watch has shown. Once the operator knows all copies
-// there, hasDeparted drops the namespace.
+// hasDeparted reports whether namespace has left the forest and may hold copies that no watch has shown. Once the
+// operator knows all copies there, hasDeparted drops the namespace.
 func (ws *watches) hasDeparted(namespace string, uid types.UID) bool {
 	if uid == "" || ws.departed[namespace] != uid {
 		return false
@@ -63,8 +64,8 @@ func (ws *watches) hasDeparted(namespace string, uid types.UID) bool {
 // hasDepartedAny reports whether any namespace may have departed.
 func (ws *watches) hasDepartedAny() bool { return len(ws.departed) > 0 }
 
-// recordDeparted records which namespaces have left the forest and still have the annotation ancestry. The first change after a start names
-// all namespaces, and comes before the operator removes that annotation.
+// recordDeparted records which namespaces have left the forest and still have the annotation ancestry. The first change
+// after a start names all namespaces, and comes before the operator removes that annotation.
 func (ws *watches) recordDeparted(c ForestChanged) {
 	for _, name := range c.Namespaces {
 		n := c.New.Namespace(name)
@@ -86,8 +87,9 @@ func (ws *watches) holdsCopies(namespace string) bool {
 	return departed || ws.world.Copies.HasUpdatedIn(namespace)
 }
 
-// setSight records whether a watch shows the objects of a kind in namespace. The kind is narrow: it is watched only where RBAC allows.
-// When the objects of namespace become visible, setSight queues the namespaces and sources that were planned without them.
+// setSight records whether a watch shows the objects of a kind in namespace. The kind is narrow: it is watched only
+// where RBAC allows. When the objects of namespace become visible, setSight queues the namespaces and sources that were
+// planned without them.
 func (ws *watches) setSight(watch Watch, namespace string, now copies.Sight) {
 	w := ws.world
 	w.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), now)

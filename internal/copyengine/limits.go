@@ -25,8 +25,8 @@ func (l *limits) recordHeld(slot copies.Slot, action copies.Action) {
 	l.troubles.clearTrouble(slot, action)
 }
 
-// holdsBack reports whether a new copy in a tree with limits must wait because not all kinds are listed yet: copies that were not
-// listed would not be counted. If so, the slot is queued again.
+// holdsBack reports whether a new copy in a tree with limits must wait because not all kinds are listed yet: copies
+// that were not listed would not be counted. If so, the slot is queued again.
 func (l *limits) holdsBack(slot copies.Slot, action copies.Action) bool {
 	if action.Verb != copies.Create || !l.watches.areSyncing() || !copies.IsLimited(l.world.Forest, slot.Namespace) {
 		return false
@@ -39,8 +39,8 @@ func (l *limits) holdsBack(slot copies.Slot, action copies.Action) bool {
 	return true
 }
 
-// reviewTree looks again at what the limits of root's tree hold back: it queues the sources that are released, and sends Events about
-// sources that are newly held back.
+// reviewTree looks again at what the limits of root's tree hold back: it queues the sources that are released, and
+// sends Events about sources that are newly held back.
 func (l *limits) reviewTree(root string) {
 	released, held := l.world.Limits.Reallot(root)
 	for _, slot := range released {

@@ -17,7 +17,8 @@ type measured struct {
 	moves   moves
 }
 
-// beginFanout records when a source has changed, except for the events that only fill the State before the kind is active.
+// beginFanout records when a source has changed, except for the events that only fill the State before the kind is
+// active.
 func (m *measured) beginFanout(kind schema.GroupKind, source copies.Slot) {
 	if m.leading && m.watches.kindOf(kind).state == copies.KindActive {
 		m.fanouts.began[source] = m.now
@@ -80,8 +81,8 @@ type fanouts struct {
 // sameName is what the slots of one kind and name have in common.
 func sameName(slot copies.Slot) copies.Slot { return slot.At("") }
 
-// fanoutKey distinguishes the fan-outs of sources of one kind and name: namespace is that of the source. A fan-out is open while slots of
-// the source are still to be planned.
+// fanoutKey distinguishes the fan-outs of sources of one kind and name: namespace is that of the source. A fan-out is
+// open while slots of the source are still to be planned.
 type fanoutKey struct {
 	namespace string
 	open      bool
@@ -116,7 +117,8 @@ func (f fanouts) openFanout(source copies.Slot) {
 	f.underWay[of][fanoutKey{source.Namespace, true}] = &fanout{since: since, left: map[string]bool{}}
 }
 
-// recordSlots records which of slots are to be written because of the source's change. plan describes what a slot needs now.
+// recordSlots records which of slots are to be written because of the source's change. plan describes what a slot needs
+// now.
 func (f fanouts) recordSlots(source copies.Slot, slots []copies.Slot, plan func(copies.Slot) copies.Action) {
 	one := f.underWay[sameName(source)][fanoutKey{source.Namespace, true}]
 	if one == nil {
@@ -130,8 +132,8 @@ func (f fanouts) recordSlots(source copies.Slot, slots []copies.Slot, plan func(
 	}
 }
 
-// endRecording is called when all slots of a source are recorded. It returns the fan-out if that is complete. A newer fan-out of a source
-// takes the place of an older one that is not complete.
+// endRecording is called when all slots of a source are recorded. It returns the fan-out if that is complete. A newer
+// fan-out of a source takes the place of an older one that is not complete.
 func (f fanouts) endRecording(source copies.Slot) (ended *fanout) {
 	of := sameName(source)
 	one := f.underWay[of][fanoutKey{source.Namespace, true}]
@@ -169,8 +171,9 @@ func (f fanouts) dropFanout(of copies.Slot, key fanoutKey) {
 	}
 }
 
-// moves measure the time from the move of a namespace to another parent until nothing in or below it is left to try: each copy was written,
-// deleted or refused, or a conflict or a limit prevents it. The keys are the namespaces that moved.
+// moves measure the time from the move of a namespace to another parent until nothing in or below it is left to try:
+// each copy was written, deleted or refused, or a conflict or a limit prevents it. The keys are the namespaces that
+// moved.
 type moves map[string]*move
 
 // move is the move of one namespace, with all namespaces below it, that is not complete yet.
@@ -180,8 +183,8 @@ type move struct {
 	left  map[copies.Slot]bool // slots that are still to be written
 }
 
-// beginMoves starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a namespace takes the
-// place of an older one that is not complete.
+// beginMoves starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a
+// namespace takes the place of an older one that is not complete.
 func (m moves) beginMoves(c ForestChanged, now time.Time) {
 	for _, name := range c.Namespaces {
 		old, n := c.Old.Namespace(name), c.New.Namespace(name)
@@ -205,8 +208,8 @@ func (m moves) beginMoves(c ForestChanged, now time.Time) {
 	}
 }
 
-// recordPlanned records which of slots are still to be written in namespace because of moves. For each move that is complete now, it
-// returns when the move began.
+// recordPlanned records which of slots are still to be written in namespace because of moves. For each move that is
+// complete now, it returns when the move began.
 func (m moves) recordPlanned(namespace string, slots []copies.Slot, plan func(copies.Slot) copies.Action) (ended []time.Time) {
 	for name, one := range m {
 		if !one.next[namespace] {
@@ -234,8 +237,8 @@ func (m moves) recordAnswer(slot copies.Slot) (ended []time.Time) {
 	return ended
 }
 
-// endMove ends the move of a namespace if nothing of it is left to plan or to write. Then it forgets the move, and returns the time at
-// which the move began. Otherwise it changes nothing and returns nil.
+// endMove ends the move of a namespace if nothing of it is left to plan or to write. Then it forgets the move, and
+// returns the time at which the move began. Otherwise it changes nothing and returns nil.
 func (m moves) endMove(name string) []time.Time {
 	one := m[name]
 	if len(one.next) > 0 || len(one.left) > 0 {

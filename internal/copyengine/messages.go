@@ -46,7 +46,8 @@ type ObjectSeen struct {
 	Object *metav1.PartialObjectMetadata
 }
 
-// ObjectGone reports that a watch has shown that an object was deleted, or does not match the watch's selector any more.
+// ObjectGone reports that a watch has shown that an object was deleted, or does not match the watch's selector any
+// more.
 type ObjectGone struct {
 	Watch
 	Object *metav1.PartialObjectMetadata
@@ -66,20 +67,22 @@ type WatchChanged struct {
 	Status    watchset.Status
 }
 
-// FollowDue asks for the namespaces in which narrow kinds are to be watched. The answer is a Follow, if they have changed.
+// FollowDue asks for the namespaces in which narrow kinds are to be watched. The answer is a Follow, if they have
+// changed.
 type FollowDue struct{}
 
 // Elected reports that this replica leads from now on: everything that is known is worked on.
 type Elected struct{}
 
-// Ticked comes on the leader only, once every Timing.Tick. Synced reports that the forest is known. Idle reports that, too, and that no key
-// waits in the queue, and that no worker has one.
+// Ticked comes on the leader only, once every Timing.Tick. Synced reports that the forest is known. Idle reports that,
+// too, and that no key waits in the queue, and that no worker has one.
 type Ticked struct{ Synced, Idle bool }
 
 // Started reports that a worker has taken a Key from the queue. The worker gets at most one Request.
 type Started struct{ Key Key }
 
-// RightsAsked asks whether rights in Namespace are to wait for rails. The answer is a RightsWait, or none if they need not wait.
+// RightsAsked asks whether rights in Namespace are to wait for rails. The answer is a RightsWait, or none if they need
+// not wait.
 type RightsAsked struct{ Namespace string }
 
 // BodyRead describes what a read of a source has shown.
@@ -103,8 +106,8 @@ type LossFound struct {
 	Err    error
 }
 
-// RemovalChecked is the answer to a CheckRemoval. Err is nil if the forest is right about the namespaces above, ErrBehind if it may be
-// outdated, or the error of a read.
+// RemovalChecked is the answer to a CheckRemoval. Err is nil if the forest is right about the namespaces above,
+// ErrBehind if it may be outdated, or the error of a read.
 type RemovalChecked struct {
 	CheckRemoval
 	Err error
@@ -121,14 +124,14 @@ type CopyWritten struct {
 type Result struct {
 	// Written is the copy as a write has left it.
 	Written *metav1.PartialObjectMetadata
-	// Found is a copy of the operator's own that was found where none was known. Unlabelled reports that its label inherited-from is
-	// missing.
+	// Found is a copy of the operator's own that was found where none was known. Unlabelled reports that its label
+	// inherited-from is missing.
 	Found      *metav1.PartialObjectMetadata
 	Unlabelled bool
 	// Absent reports that the copy does not exist, Deleted that the API server has accepted its deletion.
 	Absent, Deleted bool
-	// Compared is the body of the source with which the whole copy was compared: the copy needs no change. ComparedUID and ComparedVersion
-	// are those of the copy.
+	// Compared is the body of the source with which the whole copy was compared: the copy needs no change. ComparedUID
+	// and ComparedVersion are those of the copy.
 	Compared        *copies.Body
 	ComparedUID     string
 	ComparedVersion string
@@ -150,8 +153,8 @@ type Output = copies.Output
 // Queue asks for keys to be queued.
 type Queue = copies.Queue[Key]
 
-// Request is an Output that a worker carries out: the worker sends the requests, and applies their answer. A Started, or an answer, leads
-// to at most one Request.
+// Request is an Output that a worker carries out: the worker sends the requests, and applies their answer. A Started,
+// or an answer, leads to at most one Request.
 type Request interface{ isRequest() }
 
 // ReadSource asks for a read of a whole source. The answer is a SourceRead.
@@ -167,7 +170,8 @@ type FindLoss struct {
 	Mode     copies.KindMode
 }
 
-// CheckRemoval asks whether the namespace of a copy's source is really not above the copy. The answer is a RemovalChecked.
+// CheckRemoval asks whether the namespace of a copy's source is really not above the copy. The answer is a
+// RemovalChecked.
 type CheckRemoval struct {
 	Slot   copies.Slot
 	Action copies.Action
@@ -190,7 +194,8 @@ func (FindLoss) isRequest()     {}
 func (CheckRemoval) isRequest() {}
 func (WriteCopy) isRequest()    {}
 
-// Follow lists the namespaces, with their UIDs, in which narrow kinds (see Kind.IsNarrow) are to be watched from now on.
+// Follow lists the namespaces, with their UIDs, in which narrow kinds (see Kind.IsNarrow) are to be watched from now
+// on.
 type Follow struct{ Namespaces map[string]types.UID }
 
 // FollowSoon asks for a FollowDue soon.
@@ -221,13 +226,15 @@ type (
 	}
 	// RightsBeforeRails reports that rights were given although rails are missing.
 	RightsBeforeRails struct{}
-	// FanoutEnded reports that all writes that follow from one change of a source were answered, and when the change came.
+	// FanoutEnded reports that all writes that follow from one change of a source were answered, and when the change
+	// came.
 	FanoutEnded struct {
 		Kind  schema.GroupKind
 		Verb  copies.Verb
 		Since time.Time
 	}
-	// MoveEnded reports that every copy in and below a namespace that has moved has its answer, and when the namespace moved.
+	// MoveEnded reports that every copy in and below a namespace that has moved has its answer, and when the namespace
+	// moved.
 	MoveEnded struct{ Since time.Time }
 )
 

@@ -22,17 +22,18 @@ type objects struct {
 	watches  *watches
 	// newest holds, for each watch of copies, the highest resourceVersion that the watch has shown.
 	newest copies.Newest[watchedPlace]
-	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when such a copy is
-	// gone.
+	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when
+	// such a copy is gone.
 	unlabelled map[copies.Slot]string
-	// sought are the missing sources that FindLoss requests are looking for. An answer counts only while its source is in sought. A source
-	// leaves it when a watch shows it, or when its namespace changes.
+	// sought are the missing sources that FindLoss requests are looking for. An answer counts only while its source is
+	// in sought. A source leaves it when a watch shows it, or when its namespace changes.
 	sought map[copies.Slot]bool
 	// bodies is what the last read of each source has shown.
 	bodies map[copies.Slot]readVersion
 }
 
-// watchedPlace names a watch of copies by its kind and namespace; the namespace is Everywhere for a watch of the whole cluster.
+// watchedPlace names a watch of copies by its kind and namespace; the namespace is Everywhere for a watch of the whole
+// cluster.
 type watchedPlace struct {
 	kind      schema.GroupKind
 	namespace string
@@ -58,8 +59,8 @@ func (o *objects) endSearch(source copies.Slot) bool {
 	return counts
 }
 
-// dropSought discards the answers of FindLoss requests that are under way for sources in these namespaces. They may be outdated, so the
-// sources are looked for again.
+// dropSought discards the answers of FindLoss requests that are under way for sources in these namespaces. They may be
+// outdated, so the sources are looked for again.
 func (o *objects) dropSought(namespaces []string) {
 	if len(o.sought) == 0 {
 		return
@@ -74,8 +75,9 @@ func (o *objects) dropSought(namespaces []string) {
 func (o *objects) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
 	o.recordNewest(watch, object.Namespace, object.ResourceVersion)
 	if watch.Role == SourcesAndCopies {
-		// A watch of every object goes on to show a copy whose label inherited-from was removed, so that it can be repaired at once. In a
-		// watch of labelled objects such a copy merely disappears, and the POST that follows finds it.
+		// A watch of every object goes on to show a copy whose label inherited-from was removed, so that it can be
+		// repaired at once. In a watch of labelled objects such a copy merely disappears, and the POST that follows
+		// finds it.
 		if from := copies.UnlabelledFrom(o.world.Forest, watch.slotOf(object), object); from != "" {
 			o.takeUnlabelled(watch, object, from)
 			return
@@ -155,8 +157,8 @@ func (o *objects) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
 	o.removals.endBarrier(slot.Namespace)
 }
 
-// isPast reports whether object is an older version of the known one. A watch that takes the place of another may begin with older versions
-// than the other has shown.
+// isPast reports whether object is an older version of the known one. A watch that takes the place of another may begin
+// with older versions than the other has shown.
 func isPast(object *metav1.PartialObjectMetadata, uid, resourceVersion string) bool {
 	return string(object.UID) == uid && forest.IsNewer(resourceVersion, object.ResourceVersion)
 }
@@ -265,7 +267,8 @@ func (o *objects) readAnew(kind schema.GroupKind) {
 	}
 }
 
-// changeNarrowWatch takes in the status of a watch of a narrow kind in one namespace or, in scope Auto, in the whole cluster.
+// changeNarrowWatch takes in the status of a watch of a narrow kind in one namespace or, in scope Auto, in the whole
+// cluster.
 func (o *objects) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged) {
 	namespace, now := c.Namespace, c.Status
 	wasWide := w.isWide()
@@ -291,8 +294,9 @@ func (o *objects) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChange
 	}
 }
 
-// dropElsewhere is called when a watch of the whole cluster has ended. It drops the objects from namespaces that are not followed,
-// because no other watch would show when such an object goes. No slot or source is queued, because the objects may still exist.
+// dropElsewhere is called when a watch of the whole cluster has ended. It drops the objects from namespaces that are
+// not followed, because no other watch would show when such an object goes. No slot or source is queued, because the
+// objects may still exist.
 func (o *objects) dropElsewhere(watch Watch) {
 	sources, copied := o.world.KindIn(watch.Kind, copies.Everywhere)
 	followed := o.watches.findFollowed()
@@ -312,8 +316,8 @@ func (o *objects) dropElsewhere(watch Watch) {
 	o.out.dropKeysSince(before)
 }
 
-// dropNamespace drops what a watch has shown of a namespace that it does not show any more. Slots and sources are queued only if the
-// namespace itself is gone: otherwise the dropped objects may still exist.
+// dropNamespace drops what a watch has shown of a namespace that it does not show any more. Slots and sources are
+// queued only if the namespace itself is gone: otherwise the dropped objects may still exist.
 func (o *objects) dropNamespace(watch Watch, namespace string) {
 	o.world.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), copies.Awaited)
 	sources, copied := o.world.KindIn(watch.Kind, namespace)

@@ -8,9 +8,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// The first RoleBindings that a namespace gets from a source's namespace wait until the rails are there: the copies of all other kinds,
-// such as a quota or a network policy. Otherwise whoever gets rights in a new namespace could make objects before the quota or the network
-// policy forbids them.
+// The first RoleBindings that a namespace gets from a source's namespace wait until the rails are there: the copies of
+// all other kinds, such as a quota or a network policy. Otherwise whoever gets rights in a new namespace could make
+// objects before the quota or the network policy forbids them.
 
 // syncRetry is the pause before a slot is planned again while, after a start, it waits until all kinds are listed.
 const syncRetry = 200 * time.Millisecond
@@ -34,8 +34,8 @@ type railWait struct {
 // dropWait is called when a namespace is gone.
 func (r *rails) dropWait(namespace string) { delete(r.waits, namespace) }
 
-// holdsBack reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again when the rails are
-// there, or when the slot has waited for Timing.Rails.
+// holdsBack reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again
+// when the rails are there, or when the slot has waited for Timing.Rails.
 func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
 	switch {
 	// A removal of rights never waits, nor does a change of a binding that is there.
@@ -62,8 +62,8 @@ func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
 	return true
 }
 
-// answerRights answers for rights that do not come from copies, such as those in a root. The rails of a root are the copies from its
-// templates. Rights that have waited for Timing.Rails wait no longer, whatever is missing.
+// answerRights answers for rights that do not come from copies, such as those in a root. The rails of a root are the
+// copies from its templates. Rights that have waited for Timing.Rails wait no longer, whatever is missing.
 func (r *rails) answerRights(namespace string) {
 	missing, waited := r.findWait(namespace)
 	switch {
@@ -75,8 +75,8 @@ func (r *rails) answerRights(namespace string) {
 	}
 }
 
-// findWait returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them. bindings are
-// slots that are queued when the last of the rails has been written.
+// findWait returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them.
+// bindings are slots that are queued when the last of the rails has been written.
 func (r *rails) findWait(namespace string, bindings ...copies.Slot) (missing []copies.Slot, waited time.Duration) {
 	if missing = r.findMissing(namespace); missing == nil {
 		r.releaseBindings(namespace)
@@ -98,9 +98,10 @@ func (r *rails) findWait(namespace string, bindings ...copies.Slot) (missing []c
 	return missing, r.now.Sub(wait.since)
 }
 
-// findMissing returns the rails that namespace lacks. While not all kinds are known, the result is not nil, though it may be empty. A
-// rail is left out if another object, or one that is being deleted, is in its place: the owner of that object has rights in the namespace
-// already. If a watch has shown that object, the plan itself leaves the rail out, and counts it again when the object has gone.
+// findMissing returns the rails that namespace lacks. While not all kinds are known, the result is not nil, though it
+// may be empty. A rail is left out if another object, or one that is being deleted, is in its place: the owner of that
+// object has rights in the namespace already. If a watch has shown that object, the plan itself leaves the rail out,
+// and counts it again when the object has gone.
 func (r *rails) findMissing(namespace string) []copies.Slot {
 	var missing []copies.Slot
 	if r.watches.areSyncing() || r.world.AwaitsSight(namespace) {
@@ -119,12 +120,12 @@ func (t slotTrouble) isBlocked() bool {
 	return t.isConflict() || t.text == copies.ErrBeingDeleted.Error()
 }
 
-// isBlockedUnseen reports whether an object is at the slot that an answer of the API server has shown and no watch shows. Only the next
-// answer can show that it has gone.
+// isBlockedUnseen reports whether an object is at the slot that an answer of the API server has shown and no watch
+// shows. Only the next answer can show that it has gone.
 func (t slotTrouble) isBlockedUnseen() bool { return t.isBlocked() && !t.seen }
 
-// endWait is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for, the bindings are
-// queued.
+// endWait is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for,
+// the bindings are queued.
 func (r *rails) endWait(slot copies.Slot) {
 	wait := r.waits[slot.Namespace]
 	if wait == nil || !wait.missing[slot] || r.world.MissesRail(slot) && !r.troubles.troubleAt(slot).isBlockedUnseen() {
@@ -147,7 +148,8 @@ func (r *rails) releaseBindings(namespace string) {
 	}
 }
 
-// announceImpatience sends a Warning on the source of a RoleBinding that is copied to a namespace although rails are missing there.
+// announceImpatience sends a Warning on the source of a RoleBinding that is copied to a namespace although rails are
+// missing there.
 func (r *rails) announceImpatience(slot copies.Slot, action copies.Action, missing []copies.Slot) {
 	r.emitOutput(RightsBeforeRails{})
 	source := r.world.Sources.At(action.Source)

@@ -27,9 +27,9 @@ func waitsForRemoval(action copies.Action) bool {
 	return action.Reason == v1alpha1.ReasonWaitingForRemoval
 }
 
-// holdsBack reports whether an action at slot must wait for removals in its namespace, and if so raises a barrier there. An action
-// waits because its plan says so, or because a DELETE in the namespace is not answered yet, even if a watch has already shown that the copy
-// is gone.
+// holdsBack reports whether an action at slot must wait for removals in its namespace, and if so raises a barrier
+// there. An action waits because its plan says so, or because a DELETE in the namespace is not answered yet, even if a
+// watch has already shown that the copy is gone.
 func (r *removals) holdsBack(slot copies.Slot, action copies.Action) bool {
 	waits := waitsForRemoval(action) || (action.Verb == copies.Create || action.Verb == copies.Update) &&
 		r.unanswered[slot.Namespace] > 0
@@ -86,7 +86,8 @@ func (r *removals) endRemoval(namespace string, err error) {
 	}
 }
 
-// queueIndependent queues the slots in namespace that need not wait for a removal that has failed. The removal is tried again by itself.
+// queueIndependent queues the slots in namespace that need not wait for a removal that has failed. The removal is tried
+// again by itself.
 func (r *removals) queueIndependent(namespace string) {
 	waits := false
 	for _, slot := range r.world.SlotsIn(namespace) {

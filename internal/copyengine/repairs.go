@@ -11,7 +11,8 @@ import (
 type repairs struct {
 	*core
 	events *events
-	// found holds how the drift of a copy was found, until the copy is repaired. It has no entry for drift that a watch has shown.
+	// found holds how the drift of a copy was found, until the copy is repaired. It has no entry for drift that a watch
+	// has shown.
 	found map[copies.Slot]DriftSource
 	known *copies.Repairs
 }
@@ -22,7 +23,8 @@ func (r *repairs) recordDrift(slot copies.Slot, by DriftSource) { r.found[slot] 
 // dropDrift is called when a copy is gone.
 func (r *repairs) dropDrift(slot copies.Slot) { delete(r.found, slot) }
 
-// holdsBack reports whether a repair must wait because somebody changes the copy in a loop. The slot is queued for later then.
+// holdsBack reports whether a repair must wait because somebody changes the copy in a loop. The slot is queued for
+// later then.
 func (r *repairs) holdsBack(slot copies.Slot, action copies.Action, over *copies.Copy) bool {
 	if action.Verb != copies.Update || !copies.IsRepair(over, action) {
 		return false

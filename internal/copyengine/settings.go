@@ -31,21 +31,22 @@ type Kind struct {
 // Scope is where a kind is watched.
 type Scope string
 
-// The scopes of a kind. Auto is the whole cluster while the operator's RBAC allows that, else the namespaces of the forest.
+// The scopes of a kind. Auto is the whole cluster while the operator's RBAC allows that, else the namespaces of the
+// forest.
 const (
 	Cluster    Scope = "Cluster"
 	Namespaces Scope = "Namespaces"
 	Auto       Scope = "Auto"
 )
 
-// IsNarrow reports whether the kind is watched only where the operator's own RBAC allows: namespace by namespace or, in scope Auto, in
-// the whole cluster while that is allowed.
+// IsNarrow reports whether the kind is watched only where the operator's own RBAC allows: namespace by namespace or, in
+// scope Auto, in the whole cluster while that is allowed.
 func (k Kind) IsNarrow() bool { return k.Scope == Namespaces || k.Scope == Auto }
 
 // Timing holds the engine's time constants, so that tests can shrink them.
 type Timing struct {
-	// ConflictMax bounds the back-off of slots where another object, or one that is being deleted, is in the way. It also bounds the
-	// back-off after a 409 to a write, and while a RoleBinding waits for the copy of its Role.
+	// ConflictMax bounds the back-off of slots where another object, or one that is being deleted, is in the way. It
+	// also bounds the back-off after a 409 to a write, and while a RoleBinding waits for the copy of its Role.
 	ConflictMax time.Duration
 	// TransientMin and TransientMax bound the back-off of requests that fail without being refused.
 	TransientMin, TransientMax time.Duration

@@ -11,15 +11,16 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// spreadStep is how many namespaces one step of a spread looks at, unless Settings say otherwise: the runner holds its lock for one step,
-// however many namespaces there are.
+// spreadStep is how many namespaces one step of a spread looks at, unless Settings say otherwise: the runner holds its
+// lock for one step, however many namespaces there are.
 const spreadStep = 32
 
-// spread walks in steps over the slots that a source concerns: a slot in every namespace below the source, and the slot of every copy of
-// it.
+// spread walks in steps over the slots that a source concerns: a slot in every namespace below the source, and the slot
+// of every copy of it.
 type spread struct {
 	source copies.Slot
-	// seeking reports that the source was not read yet: the spread looks for a slot whose plan asks for the body, and queues nothing.
+	// seeking reports that the source was not read yet: the spread looks for a slot whose plan asks for the body, and
+	// queues nothing.
 	seeking bool
 	// wasRead reports that a read of the source has just ended.
 	wasRead bool
@@ -29,8 +30,8 @@ type spread struct {
 	visited map[string]bool
 }
 
-// newSpread returns a spread of source in the world w. begin, modulo the number of children and instances, decides which of these comes
-// first, so that no namespace is always the last.
+// newSpread returns a spread of source in the world w. begin, modulo the number of children and instances, decides
+// which of these comes first, so that no namespace is always the last.
 func newSpread(w *copies.World, source copies.Slot, begin int64) *spread {
 	first := slices.Concat(w.Forest.Children(source.Namespace), w.Forest.Instances(source.Namespace))
 	p := &spread{source: source, visited: map[string]bool{}, below: make([]string, 0, len(first)), copied: w.Copies.NamespacesWith(source)}
@@ -43,8 +44,8 @@ func newSpread(w *copies.World, source copies.Slot, begin int64) *spread {
 // isOver reports whether next has returned all slots.
 func (p *spread) isOver() bool { return len(p.below) == 0 && len(p.copied) == 0 }
 
-// takeSlots returns the slots of one step. In a step it looks at as many namespaces as parameter most says, or fewer. Each slot is returned
-// once, even in a cycle of namespaces.
+// takeSlots returns the slots of one step. In a step it looks at as many namespaces as parameter most says, or fewer.
+// Each slot is returned once, even in a cycle of namespaces.
 func (p *spread) takeSlots(f *forest.Snapshot, most int) (slots []copies.Slot) {
 	for range most {
 		isBelow, from := true, &p.below
@@ -81,9 +82,9 @@ type spreads struct {
 	all map[copies.Slot]*spread
 }
 
-// startSource asks for a read of a source whose present version was not read yet, or for a look at a source that is missing. A source
-// without copies, unless it gives rights, is read only if the plan of a slot asks for that: a spread finds out. If nothing is to be read,
-// startSource queues every slot that the source concerns.
+// startSource asks for a read of a source whose present version was not read yet, or for a look at a source that is
+// missing. A source without copies, unless it gives rights, is read only if the plan of a slot asks for that: a spread
+// finds out. If nothing is to be read, startSource queues every slot that the source concerns.
 func (sp *spreads) startSource(slot copies.Slot) {
 	known, k := sp.world.Sources.At(slot), sp.watches.kindOf(slot.Kind)
 	switch {
@@ -114,9 +115,9 @@ func (sp *spreads) needsLoss(slot copies.Slot) bool {
 	return sp.world.Copies.HasCopyOf(slot) && sp.world.Loss(slot) == copies.Unverified
 }
 
-// requestSource asks for a read of a source. The body is needed if the source reaches a slot, if copies of it exist, because their size
-// counts toward limits, and if it gives rights. The body of any other source is read when a namespace comes below it, or gets labels that
-// its selector selects: then the plan of a slot asks for it.
+// requestSource asks for a read of a source. The body is needed if the source reaches a slot, if copies of it exist,
+// because their size counts toward limits, and if it gives rights. The body of any other source is read when a
+// namespace comes below it, or gets labels that its selector selects: then the plan of a slot asks for it.
 func (sp *spreads) requestSource(slot copies.Slot) {
 	if resource := sp.watches.kindOf(slot.Kind).resource; resource.Resource != "" {
 		sp.emitOutput(ReadSource{Source: slot, Resource: resource})
@@ -151,7 +152,8 @@ func (sp *spreads) endSource(slot copies.Slot, err error, wasRead bool) {
 	sp.finishSource(slot, wasRead)
 }
 
-// finishSource begins to queue every slot that a source concerns, after everything is known of the source that can be known now.
+// finishSource begins to queue every slot that a source concerns, after everything is known of the source that can be
+// known now.
 func (sp *spreads) finishSource(slot copies.Slot, wasRead bool) {
 	sp.troubles.clearTransient(slot)
 	known := sp.world.Sources.At(slot)
@@ -163,8 +165,8 @@ func (sp *spreads) finishSource(slot copies.Slot, wasRead bool) {
 	sp.beginSpread(slot, spread{wasRead: wasRead})
 }
 
-// beginSpread begins a spread, in place of one of the same source that is not over, and takes its first step. seeking and wasRead are those
-// of purpose.
+// beginSpread begins a spread, in place of one of the same source that is not over, and takes its first step. seeking
+// and wasRead are those of purpose.
 func (sp *spreads) beginSpread(source copies.Slot, purpose spread) {
 	p := newSpread(sp.world, source, sp.now.UnixNano())
 	p.seeking, p.wasRead = purpose.seeking, purpose.wasRead
@@ -201,8 +203,8 @@ func (sp *spreads) stepSpread(source copies.Slot) {
 // queueSlots queues slots that a source concerns.
 func (sp *spreads) queueSlots(p *spread, slots []copies.Slot) {
 	if known := sp.world.Sources.At(p.source); p.wasRead && known != nil && known.IsUnread() {
-		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. If they were queued now,
-		// they would ask for the same read again and again.
+		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. If
+		// they were queued now, they would ask for the same read again and again.
 		slots = slices.DeleteFunc(slots, sp.asksFor(p.source))
 	}
 	sp.measured.recordSlots(p.source, slots)

@@ -1,7 +1,9 @@
-// Package copyengine is the copying engine as a state machine, which acts on the plans of internal/copies. It is pure: its State takes in
-// what has happened (Input), and describes what is to be done (Output). The runner in controllers/copies makes the requests.
+// Package copyengine is the copying engine as a state machine, which acts on the plans of internal/copies. It is pure:
+// its State takes in what has happened (Input), and describes what is to be done (Output). The runner in
+// controllers/copies makes the requests.
 //
-// The State consists of parts. A part owns its fields; whoever wants them asks it. A part knows only the parts above it in this list:
+// The State consists of parts. A part owns its fields; whoever wants them asks it. A part knows only the parts above it
+// in this list:
 //
 //	core       settings, World, time, and the Outputs of the Input that is being applied
 //	firstWork  what must be done before everything is known
@@ -29,9 +31,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// State is the copying engine as a state machine: it knows what the watches and the API server's answers have shown, and decides what is to
-// be done. It makes no requests and has no lock, no goroutine and no clock: the runner (controllers/copies) calls Apply, one Input after
-// the other, and carries out the Outputs. A standby replica applies what its watches show, and works on no keys.
+// State is the copying engine as a state machine: it knows what the watches and the API server's answers have shown,
+// and decides what is to be done. It makes no requests and has no lock, no goroutine and no clock: the runner
+// (controllers/copies) calls Apply, one Input after the other, and carries out the Outputs. A standby replica applies
+// what its watches show, and works on no keys.
 type State struct {
 	*core
 	first    *firstWork
@@ -75,41 +78,44 @@ func (s *State) Read(look func(*copies.World)) { look(s.world) }
 // Forest returns the snapshot by which the State plans.
 func (s *State) Forest() *forest.Snapshot { return s.world.Forest }
 
-// CheckSynced returns an error that names a kind that is not listed yet; nil if there is none. A kind that is not served, that may not be
-// listed, or that is degraded, does not count.
+// CheckSynced returns an error that names a kind that is not listed yet; nil if there is none. A kind that is not
+// served, that may not be listed, or that is degraded, does not count.
 func (s *State) CheckSynced() error { return s.watches.checkSynced() }
 
-// FindScrubParts returns what a pass of the scrub is to read: the copies of each active kind that is not in mode Remove. They are read all
-// together where the whole cluster is watched, else one namespace after the other.
+// FindScrubParts returns what a pass of the scrub is to read: the copies of each active kind that is not in mode
+// Remove. They are read all together where the whole cluster is watched, else one namespace after the other.
 func (s *State) FindScrubParts() []copies.ScrubPart { return s.watches.findScrubParts() }
 
 // DescribeBlind returns a sentence for each kind of which nothing can be seen anywhere, in alphabetical order.
 func (s *State) DescribeBlind() []string { return s.watches.describeBlind() }
 
-// DescribeUnseen returns a sentence for each narrow kind whose copies in namespace cannot be judged, because the operator cannot see them
-// there, or the sources in a namespace above; in alphabetical order.
+// DescribeUnseen returns a sentence for each narrow kind whose copies in namespace cannot be judged, because the
+// operator cannot see them there, or the sources in a namespace above; in alphabetical order.
 func (s *State) DescribeUnseen(namespace string) []string { return s.watches.describeUnseen(namespace) }
 
-// LacksRight reports whether a right, or room for more watches, is missing to see a narrow kind in namespace, or its sources in a namespace
-// above. A watch that fails for another reason does not count: all watches may fail while the API server is overloaded.
+// LacksRight reports whether a right, or room for more watches, is missing to see a narrow kind in namespace, or its
+// sources in a namespace above. A watch that fails for another reason does not count: all watches may fail while the
+// API server is overloaded.
 func (s *State) LacksRight(namespace string) bool { return s.watches.lacksRight(namespace) }
 
-// HoldsCopies reports whether namespace holds copies that the operator deletes when namespace leaves the forest, or may hold such copies
-// without the operator seeing them.
+// HoldsCopies reports whether namespace holds copies that the operator deletes when namespace leaves the forest, or may
+// hold such copies without the operator seeing them.
 func (s *State) HoldsCopies(namespace string) bool { return s.watches.holdsCopies(namespace) }
 
-// IsKnown reports whether everything that a report on a namespace depends on was looked at since this replica leads: what is in it and
-// below it, and the sources above it. Before that, what is not in Troubles may be in trouble all the same.
+// IsKnown reports whether everything that a report on a namespace depends on was looked at since this replica leads:
+// what is in it and below it, and the sources above it. Before that, what is not in Troubles may be in trouble all the
+// same.
 func (s *State) IsKnown(namespace string) bool { return s.troubles.isKnown(namespace) }
 
-// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that must be removed
-// before others are written are among the troubles once no copy was removed in their namespace for Timing.Stuck.
+// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies
+// that must be removed before others are written are among the troubles once no copy was removed in their namespace for
+// Timing.Stuck.
 func (s *State) Troubles(namespaces iter.Seq[string]) []copies.Trouble {
 	return s.troubles.troublesIn(namespaces)
 }
 
-// FindUnchanged returns the copy at slot if all of this is true, else nil: it is ours and in mode update, it still has this UID and
-// resourceVersion, its source is known, and the plan sees nothing to do there.
+// FindUnchanged returns the copy at slot if all of this is true, else nil: it is ours and in mode update, it still has
+// this UID and resourceVersion, its source is known, and the plan sees nothing to do there.
 func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) *copies.Copy {
 	return s.repairs.findUnchanged(slot, uid, resourceVersion)
 }
@@ -129,8 +135,8 @@ func (s *State) CountKinds() []KindCounts {
 	return all
 }
 
-// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their order, except that
-// requests may run side by side.
+// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their
+// order, except that requests may run side by side.
 func (s *State) Apply(now time.Time, input Input) []Output {
 	s.now = now
 	input.applyTo(s)
@@ -233,21 +239,22 @@ func (l LossFound) applyTo(s *State) { s.spreads.takeLoss(l) }
 
 func (d DriftFound) applyTo(s *State) { s.repairs.takeDrift(d) }
 
-// largeBody is a size of a source, in bytes. From this size on, one turn of the source's lane writes several copies, one after the other,
-// and these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies do not fit
-// into memory together, would be read and rendered anew for each copy.
+// largeBody is a size of a source, in bytes. From this size on, one turn of the source's lane writes several copies,
+// one after the other, and these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty
+// sources of 1 MiB, whose bodies do not fit into memory together, would be read and rendered anew for each copy.
 const largeBody = 64 << 10
 
-// TurnOf returns where a key waits in the queue. The tenant is the root of the tree around the key's namespace, and "" outside of every
-// tree. Class 0 comes first in a tenant. It has the keys of all tasks but WriteSlot, because they cost no write of a copy. It also has the
-// slots of RoleBindings where a write may take rights away. These slots are urgent, so that no flood of other copies keeps a right alive.
-// Class 1 has the other deletions, class 2 the rest. The lane is the source of the copy.
+// TurnOf returns where a key waits in the queue. The tenant is the root of the tree around the key's namespace, and ""
+// outside of every tree. Class 0 comes first in a tenant. It has the keys of all tasks but WriteSlot, because they cost
+// no write of a copy. It also has the slots of RoleBindings where a write may take rights away. These slots are urgent,
+// so that no flood of other copies keeps a right alive. Class 1 has the other deletions, class 2 the rest. The lane is
+// the source of the copy.
 func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	w := s.world
 	turn := fairqueue.Attributes{Tenant: w.Forest.RootOf(key.Slot.Namespace)}
 	if key.Task != WriteSlot {
-		// A look at a namespace, or at the limits of a tree, costs no request. A look at a source, or a step of its spread, may cost a
-		// read.
+		// A look at a namespace, or at the limits of a tree, costs no request. A look at a source, or a step of its
+		// spread, may cost a read.
 		turn.Urgent = key.Task == LookAtNamespace || key.Task == LookAtLimits || copies.GivesRights(key.Slot)
 		return turn
 	}
@@ -270,8 +277,8 @@ func (s *State) TurnOf(key Key) fairqueue.Attributes {
 	return turn
 }
 
-// queueSlotsIn queues every slot in namespace that a plan may concern, and every slot there with a trouble, even if no source wants a copy
-// in that slot any longer.
+// queueSlotsIn queues every slot in namespace that a plan may concern, and every slot there with a trouble, even if no
+// source wants a copy in that slot any longer.
 func (s *State) queueSlotsIn(namespace string) {
 	slots := s.world.SlotsIn(namespace)
 	slots = append(slots, s.troubles.slotsIn(namespace)...)
@@ -336,8 +343,8 @@ func (s *State) finishSlot(slot copies.Slot, action copies.Action) {
 	s.queueBindings(slot)
 }
 
-// queueOvertaken queues a slot again if the forest or the source has changed while the slot's request was under way: such a change could
-// not queue the slot of a copy that did not exist yet.
+// queueOvertaken queues a slot again if the forest or the source has changed while the slot's request was under way:
+// such a change could not queue the slot of a copy that did not exist yet.
 func (s *State) queueOvertaken(slot copies.Slot, done copies.Action) {
 	now := s.world.Plan(slot)
 	if now.Verb == copies.Delete || now.Verb != copies.Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
@@ -345,9 +352,9 @@ func (s *State) queueOvertaken(slot copies.Slot, done copies.Action) {
 	}
 }
 
-// queueBindings is called after work on the slot role, and does nothing if role is no Role. It queues the copied RoleBindings that name
-// role, because they must be deleted together with role. It also queues the RoleBindings in role's namespace that could not be written,
-// because they may name role.
+// queueBindings is called after work on the slot role, and does nothing if role is no Role. It queues the copied
+// RoleBindings that name role, because they must be deleted together with role. It also queues the RoleBindings in
+// role's namespace that could not be written, because they may name role.
 func (s *State) queueBindings(role copies.Slot) {
 	if role.Kind != copies.RoleKind {
 		return

@@ -25,8 +25,8 @@ type slotTrouble struct {
 	reading   bool // the slot is that of a source that could not be read: nothing is known of its copies either
 }
 
-// isRetried reports whether the slot is tried again for a reason that passes by itself. A slot with a text does not count: an object may be
-// being deleted for ever.
+// isRetried reports whether the slot is tried again for a reason that passes by itself. A slot with a text does not
+// count: an object may be being deleted for ever.
 func (t slotTrouble) isRetried() bool { return t.reason == "" && t.text == "" }
 
 // isConflict reports whether another object is at the slot.
@@ -39,10 +39,11 @@ type troubles struct {
 	first    *firstWork
 	removals *removals
 	slots    map[string]map[copies.Slot]*slotTrouble // by namespace
-	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
+	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble
+	// at the same slot.
 	invalid map[string]map[copies.Slot]string
-	// unknown has the slots whose first try has failed for a reason that passes by itself, but has not passed yet; the value is true for
-	// sources that could not be read.
+	// unknown has the slots whose first try has failed for a reason that passes by itself, but has not passed yet; the
+	// value is true for sources that could not be read.
 	unknown map[copies.Slot]bool
 }
 
@@ -107,16 +108,16 @@ func (t *troubles) recordInvalid(slot copies.Slot, source *copies.Source) {
 	t.reportNamespaces(slot.Namespace)
 }
 
-// clearTransient drops the trouble at slot if it is a failure that passes by itself, such as that of a read of a source. A trouble with a
-// reason, such as a conflict, stays.
+// clearTransient drops the trouble at slot if it is a failure that passes by itself, such as that of a read of a
+// source. A trouble with a reason, such as a conflict, stays.
 func (t *troubles) clearTransient(slot copies.Slot) {
 	if known := t.slots[slot.Namespace][slot]; known != nil && known.reason == "" {
 		t.dropTrouble(slot)
 	}
 }
 
-// clearTrouble drops the trouble of a slot that is in order again. If a conflict there was announced, and action has ended it,
-// clearTrouble announces that, too.
+// clearTrouble drops the trouble of a slot that is in order again. If a conflict there was announced, and action has
+// ended it, clearTrouble announces that, too.
 func (t *troubles) clearTrouble(slot copies.Slot, action copies.Action) {
 	was := t.endTrouble(slot)
 	if source := t.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != copies.Nothing {
@@ -125,7 +126,8 @@ func (t *troubles) clearTrouble(slot copies.Slot, action copies.Action) {
 	}
 }
 
-// endTrouble drops the trouble of a slot, reports what that changes, and returns the trouble; the zero value if the slot had none.
+// endTrouble drops the trouble of a slot, reports what that changes, and returns the trouble; the zero value if the
+// slot had none.
 func (t *troubles) endTrouble(slot copies.Slot) slotTrouble {
 	was, had := t.slots[slot.Namespace][slot]
 	if !had {
@@ -143,8 +145,8 @@ func (t *troubles) dropTrouble(slot copies.Slot) {
 	}
 }
 
-// dropNamespaces drops the troubles of namespaces that are gone, and reports the namespaces above each namespace with troubles, both
-// those before the change of the forest and those after it.
+// dropNamespaces drops the troubles of namespaces that are gone, and reports the namespaces above each namespace with
+// troubles, both those before the change of the forest and those after it.
 func (t *troubles) dropNamespaces(c ForestChanged) {
 	for _, namespace := range c.Namespaces {
 		isGone := c.New.Namespace(namespace) == nil
@@ -166,13 +168,13 @@ func (t *troubles) dropNamespaces(c ForestChanged) {
 	}
 }
 
-// mostUnknown bounds troubles.unknown. Where more slots than that are tried again, the API server is taken to be down, and nothing is known
-// of any slot.
+// mostUnknown bounds troubles.unknown. Where more slots than that are tried again, the API server is taken to be down,
+// and nothing is known of any slot.
 const mostUnknown = 1000
 
-// completeFirst records that the first work is known, or that it is done, if all keys are done or idle is true. It reports what may have
-// something to report. Slots that are tried again for a reason that passes by itself become unknown: one slot that is never answered must
-// not hide what is known of all others.
+// completeFirst records that the first work is known, or that it is done, if all keys are done or idle is true. It
+// reports what may have something to report. Slots that are tried again for a reason that passes by itself become
+// unknown: one slot that is never answered must not hide what is known of all others.
 func (t *troubles) completeFirst(idle bool) {
 	isDone := idle || t.first.isEmpty()
 	if unknown := t.findRetried(); isDone && len(unknown) <= mostUnknown {
@@ -185,8 +187,8 @@ func (t *troubles) completeFirst(idle bool) {
 	t.reportAll()
 }
 
-// reportAll reports namespaces with troubles, with invalid sources or with sources that limits hold back, those that wait for removals, and
-// those that may report a trouble from before the start.
+// reportAll reports namespaces with troubles, with invalid sources or with sources that limits hold back, those that
+// wait for removals, and those that may report a trouble from before the start.
 func (t *troubles) reportAll() {
 	t.reportNamespaces(slices.Collect(maps.Keys(t.slots))...)
 	t.reportNamespaces(slices.Collect(maps.Keys(t.invalid))...)
@@ -199,8 +201,8 @@ func (t *troubles) reportAll() {
 	t.reportEverywhere()
 }
 
-// findRetried returns the slots that are tried again for a reason that passes by itself; the value is true for sources that could not be
-// read.
+// findRetried returns the slots that are tried again for a reason that passes by itself; the value is true for sources
+// that could not be read.
 func (t *troubles) findRetried() map[copies.Slot]bool {
 	all := map[copies.Slot]bool{}
 	for _, here := range t.slots {
@@ -213,7 +215,8 @@ func (t *troubles) findRetried() map[copies.Slot]bool {
 	return all
 }
 
-// recordKnown takes a slot off troubles.unknown, and reports the namespaces that could not be reported because of this slot.
+// recordKnown takes a slot off troubles.unknown, and reports the namespaces that could not be reported because of this
+// slot.
 func (t *troubles) recordKnown(slot copies.Slot) {
 	reading, was := t.unknown[slot]
 	if !was {
@@ -300,8 +303,8 @@ func describeRemoval(c *copies.Copy, t slotTrouble) string {
 	return "the operator deletes it before it writes copies of other sources"
 }
 
-// followFirst is called after each Input. If a key of the first work has led to the Input, the keys that follow belong to the first work,
-// too. That key is done unless a request was made for it.
+// followFirst is called after each Input. If a key of the first work has led to the Input, the keys that follow belong
+// to the first work, too. That key is done unless a request was made for it.
 func (t *troubles) followFirst(input Input) {
 	w := t.first
 	if w.isEmpty() {
@@ -322,8 +325,8 @@ func (t *troubles) followFirst(input Input) {
 	}
 }
 
-// endFirst removes a key from the first work. If its try has failed for a reason that passes by itself, its slot becomes unknown. If it was
-// the last key of its namespace, the namespaces that may be known now are reported.
+// endFirst removes a key from the first work. If its try has failed for a reason that passes by itself, its slot
+// becomes unknown. If it was the last key of its namespace, the namespaces that may be known now are reported.
 func (t *troubles) endFirst(key Key) {
 	slot := key.Slot
 	if known := t.slots[slot.Namespace][slot]; known != nil && known.isRetried() {
@@ -352,7 +355,8 @@ func (t *troubles) reportKnown(namespace string) {
 	}
 }
 
-// waitsForFirst reports whether first work on which a report on namespace depends is not done: in it, below it, or on a source above it.
+// waitsForFirst reports whether first work on which a report on namespace depends is not done: in it, below it, or on a
+// source above it.
 func (t *troubles) waitsForFirst(namespace string) bool {
 	w, f := t.first, t.world.Forest
 	if w.isEmpty() {

@@ -19,8 +19,8 @@ import (
 // isWide reports whether the watch of the whole cluster is synced.
 func (w *watchState) isWide() bool { return w.statuses[copies.Everywhere].State == watchset.Synced }
 
-// findUnseen returns why the operator sees nothing in namespace; the zero Status where the operator sees the objects there, or is about to
-// list them.
+// findUnseen returns why the operator sees nothing in namespace; the zero Status where the operator sees the objects
+// there, or is about to list them.
 func (w *watchState) findUnseen(namespace string) watchset.Status {
 	now, tried := w.statuses[namespace]
 	wide := w.statuses[copies.Everywhere]
@@ -57,7 +57,8 @@ func causeOf(err error) error {
 	return err
 }
 
-// describeForbidden returns what is wrong with a kind of scope Cluster that may not be listed or watched cluster-wide, and what to do.
+// describeForbidden returns what is wrong with a kind of scope Cluster that may not be listed or watched cluster-wide,
+// and what to do.
 func (k *watchedKind) describeForbidden() string {
 	advice := ", or set scope of the kind in propagation.kinds to Auto, so that it is watched where that is allowed"
 	if k.Group == rbacv1.GroupName { // kinds of RBAC are always watched in the whole cluster
@@ -88,7 +89,8 @@ type unseenPart struct {
 	status    watchset.Status
 }
 
-// findUnseen returns the narrow kinds of which the operator sees nothing in namespace, or no source in one of the namespaces above.
+// findUnseen returns the narrow kinds of which the operator sees nothing in namespace, or no source in one of the
+// namespaces above.
 func (ws *watches) findUnseen(namespace string) []unseenPart {
 	above, _ := ws.world.Forest.Sources(namespace)
 	var all []unseenPart
@@ -128,8 +130,8 @@ func (ws *watches) lacksRight(namespace string) bool {
 	})
 }
 
-// seesAllCopies reports whether the operator knows all copies of narrow kinds in namespace. Of a kind that the API server does not serve
-// there are no copies.
+// seesAllCopies reports whether the operator knows all copies of narrow kinds in namespace. Of a kind that the API
+// server does not serve there are no copies.
 func (ws *watches) seesAllCopies(namespace string) bool {
 	for _, k := range ws.kinds {
 		if !k.IsNarrow() || k.state == copies.KindPending {
@@ -144,7 +146,8 @@ func (ws *watches) seesAllCopies(namespace string) bool {
 	return true
 }
 
-// countUnseen counts the followed namespaces in which nothing of a narrow kind is seen, by the state of the watch there.
+// countUnseen counts the followed namespaces in which nothing of a narrow kind is seen, by the state of the watch
+// there.
 func (ws *watches) countUnseen(k *watchedKind) map[string]int {
 	if !k.IsNarrow() {
 		return nil

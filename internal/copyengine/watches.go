@@ -16,9 +16,9 @@ type watches struct {
 	*core
 	first *firstWork
 	kinds map[schema.GroupKind]*watchedKind
-	// followed are the namespaces in which narrow kinds are watched. departed are the namespaces that have left the forest and may hold
-	// copies that no watch has shown. Both have the UIDs of the namespaces. The annotation ancestry, which the operator removes later,
-	// shows that a namespace has left.
+	// followed are the namespaces in which narrow kinds are watched. departed are the namespaces that have left the
+	// forest and may hold copies that no watch has shown. Both have the UIDs of the namespaces. The annotation
+	// ancestry, which the operator removes later, shows that a namespace has left.
 	followed, departed map[string]types.UID
 }
 
@@ -36,8 +36,9 @@ type watchedKind struct {
 // watchState is the state of one watch.
 type watchState struct {
 	state copies.KindState
-	// statuses holds the status of the watch of a narrow kind in each namespace, and at Everywhere that in the whole cluster. A namespace
-	// in which no list was tried has no status. Pending means that informers.maxInformers or informers.maxNamespaces leaves no room.
+	// statuses holds the status of the watch of a narrow kind in each namespace, and at Everywhere that in the whole
+	// cluster. A namespace in which no list was tried has no status. Pending means that informers.maxInformers or
+	// informers.maxNamespaces leaves no room.
 	statuses  map[string]watchset.Status
 	notServed int  // how many of the statuses are NotServed
 	complete  bool // every namespace that is to be watched has had a status
@@ -72,8 +73,8 @@ func newWatchedKind(kind Kind) *watchedKind {
 	return k
 }
 
-// setResource records by which resource and in which version the API server serves a kind. It reports whether that is another version than
-// before.
+// setResource records by which resource and in which version the API server serves a kind. It reports whether that is
+// another version than before.
 func (k *watchedKind) setResource(now watchset.Status) (changed bool) {
 	if now.Resource.Resource == "" || now.Resource == k.resource {
 		return false
@@ -94,8 +95,8 @@ func sightOf(now watchset.Status) copies.Sight {
 	return copies.Unseen
 }
 
-// recordStatus keeps the status of a watch in a namespace, and reports whether there is something new to report. Syncing is not kept: the
-// status before a new try counts until the try has ended.
+// recordStatus keeps the status of a watch in a namespace, and reports whether there is something new to report.
+// Syncing is not kept: the status before a new try counts until the try has ended.
 func (w *watchState) recordStatus(namespace string, now watchset.Status) (changed bool) {
 	if now.State == watchset.Syncing {
 		return false
@@ -115,9 +116,9 @@ func (w *watchState) recordStatus(namespace string, now watchset.Status) (change
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
 }
 
-// setNarrowState sets the state of a watch of a narrow kind (see Kind.IsNarrow). The watch is pending while one of its statuses is
-// NotServed. Else it becomes active when hasEveryStatus reports true, and stays active until a status is NotServed. Before that it is
-// syncing.
+// setNarrowState sets the state of a watch of a narrow kind (see Kind.IsNarrow). The watch is pending while one of its
+// statuses is NotServed. Else it becomes active when hasEveryStatus reports true, and stays active until a status is
+// NotServed. Before that it is syncing.
 func (ws *watches) setNarrowState(k *watchedKind, w *watchState) {
 	state := copies.KindSyncing
 	switch {
@@ -129,8 +130,9 @@ func (ws *watches) setNarrowState(k *watchedKind, w *watchState) {
 	ws.setState(k, w, state)
 }
 
-// hasEveryStatus reports whether every namespace that is to be watched has a status. Forbidden counts, too, because readiness depends on no
-// right. In scope Auto, a status of the watch of the whole cluster counts for all namespaces, unless it is Forbidden.
+// hasEveryStatus reports whether every namespace that is to be watched has a status. Forbidden counts, too, because
+// readiness depends on no right. In scope Auto, a status of the watch of the whole cluster counts for all namespaces,
+// unless it is Forbidden.
 func (ws *watches) hasEveryStatus(k *watchedKind, w *watchState) bool {
 	wide, tried := w.statuses[copies.Everywhere]
 	// In scope Auto, namespaces are watched one by one only where the watch of the whole cluster is forbidden.
@@ -145,8 +147,8 @@ func (ws *watches) hasEveryStatus(k *watchedKind, w *watchState) bool {
 	return ws.followed != nil
 }
 
-// setState sets the state of one watch, and with it that of its kind. When the kind becomes active, all its sources and copies are
-// queued.
+// setState sets the state of one watch, and with it that of its kind. When the kind becomes active, all its sources and
+// copies are queued.
 func (ws *watches) setState(k *watchedKind, w *watchState, now copies.KindState) {
 	w.state = now
 	was, state := k.state, k.combineStates()
@@ -174,8 +176,8 @@ func (ws *watches) setState(k *watchedKind, w *watchState, now copies.KindState)
 	}
 }
 
-// combineStates returns the state of the kind: active if all watches are active, else the state of a watch that is not active, and syncing
-// only if no other state is left. A degraded kind does not become syncing, but stays degraded.
+// combineStates returns the state of the kind: active if all watches are active, else the state of a watch that is not
+// active, and syncing only if no other state is left. A degraded kind does not become syncing, but stays degraded.
 func (k *watchedKind) combineStates() copies.KindState {
 	state := copies.KindActive
 	for _, w := range k.watches {
@@ -190,7 +192,8 @@ func (k *watchedKind) combineStates() copies.KindState {
 	return state
 }
 
-// queueKind queues all sources and copies of a kind. If this replica leads, and not everything was worked on, they are first work.
+// queueKind queues all sources and copies of a kind. If this replica leads, and not everything was worked on, they are
+// first work.
 func (ws *watches) queueKind(gk schema.GroupKind) {
 	sources, copied := ws.world.KindIn(gk, copies.Everywhere)
 	keys := slotKeys(copied)

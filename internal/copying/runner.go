@@ -32,8 +32,8 @@ type Options struct {
 	Scrub       Scrub
 	// Informers follow the objects. The manager starts them.
 	Informers *watchset.Set
-	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing; nil means that it
-	// is in force. The operator asks guard.Guard.Missing.
+	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is
+	// missing; nil means that it is in force. The operator asks guard.Guard.Missing.
 	Unprotected func() bool
 	// After is closed when copies may be written; nil if they always may. The operator sets access.Reconciler.Revoked.
 	After <-chan struct{}
@@ -54,8 +54,8 @@ type Work[I, R any, K comparable] struct {
 	ForestChanged func(view.Change) I
 	// PlaceKey returns where a key waits. The queue calls it under its own lock.
 	PlaceKey func(K) fairqueue.Attributes
-	// CarryOut carries out a Request, and returns the answer, and whether the request has failed so that other keys of its tenant come
-	// first. It finishes a request that is under way when the process stops.
+	// CarryOut carries out a Request, and returns the answer, and whether the request has failed so that other keys of
+	// its tenant come first. It finishes a request that is under way when the process stops.
 	CarryOut func(context.Context, R) (answer I, inVain bool)
 	// Timeout bounds the requests for one key together; 0 if CarryOut bounds each of them.
 	Timeout time.Duration
@@ -147,7 +147,8 @@ func (r *Runner[S, I, R, K]) SetupWithManager(mgr ctrl.Manager) error {
 	return errors.Join(mgr.Add(EveryReplica(r.runWatches)), mgr.Add(work))
 }
 
-// runWatches keeps the State up to date on every replica until ctx is done, so that a new leader starts with all that is known.
+// runWatches keeps the State up to date on every replica until ctx is done, so that a new leader starts with all that
+// is known.
 func (r *Runner[S, I, R, K]) runWatches(ctx context.Context) error {
 	if err := r.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
@@ -155,7 +156,8 @@ func (r *Runner[S, I, R, K]) runWatches(ctx context.Context) error {
 	return r.work.Watch(ctx)
 }
 
-// runWorkers carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have been answered.
+// runWorkers carries out requests, on the leader alone, until ctx is done. It returns when the requests under way have
+// been answered.
 func (r *Runner[S, I, R, K]) runWorkers(ctx context.Context) {
 	if !requeue.WaitFor(ctx, r.After) {
 		return
@@ -172,8 +174,8 @@ func (r *Runner[S, I, R, K]) runWorkers(ctx context.Context) {
 	})
 }
 
-// WorkOnKey does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether
-// the last one was in vain.
+// WorkOnKey does what one key asks for: it carries out requests of the State, one after the other, until there is none.
+// It reports whether the last one was in vain.
 func (r *Runner[S, I, R, K]) WorkOnKey(ctx context.Context, key K) (inVain bool) {
 	if ctx.Err() != nil {
 		return false // the process stops: only requests that are under way are finished

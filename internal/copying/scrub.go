@@ -28,8 +28,8 @@ type Scrub struct {
 	ObjectsPerSecond int
 }
 
-// Scrubber reads all copies whole, slowly, whenever a pass is due, and compares them. This finds drift that no metadata shows: a key that
-// was taken away while nobody watched, or a change under the operator's own field manager.
+// Scrubber reads all copies whole, slowly, whenever a pass is due, and compares them. This finds drift that no metadata
+// shows: a key that was taken away while nobody watched, or a change under the operator's own field manager.
 type Scrubber struct {
 	Scrub
 	Name   string // for the log
@@ -38,8 +38,8 @@ type Scrubber struct {
 	Label string
 	// Ready reports whether everything is known that a comparison needs.
 	Ready func() bool
-	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is missing. While it is
-	// missing, a pass comes at once, and then at least every hour, unless Interval is 0.
+	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is
+	// missing. While it is missing, a pass comes at once, and then at least every hour, unless Interval is 0.
 	Unprotected func() bool
 	// Tick is the time between two checks whether a pass is due, Timeout bounds one request.
 	Tick, Timeout time.Duration
@@ -76,9 +76,9 @@ func (s *Scrubber) Run(ctx context.Context) {
 
 const never = time.Duration(1<<63 - 1)
 
-// findPassTime returns when, counted from the start, the next pass begins. The first pass comes after a random share of the interval, so
-// that operators that are started together don't read together. While no policy protects the copies (unprotected), a pass comes at once,
-// and then at least every hour.
+// findPassTime returns when, counted from the start, the next pass begins. The first pass comes after a random share of
+// the interval, so that operators that are started together don't read together. While no policy protects the copies
+// (unprotected), a pass comes at once, and then at least every hour.
 func findPassTime(started, last time.Time, share float64, interval time.Duration, unprotected bool) time.Duration {
 	switch {
 	case interval == 0:
@@ -123,7 +123,8 @@ func (s *Scrubber) comparePart(ctx context.Context, part copies.ScrubPart, limit
 		}
 		data, err := s.readPage(ctx, part, limit, from)
 		if next, expired := apianswer.Continuation(err); expired {
-			// etcd has compacted the version of this list: the token leads to the present objects after the last one that was read.
+			// etcd has compacted the version of this list: the token leads to the present objects after the last one
+			// that was read.
 			from = next
 			continue
 		}

@@ -1,10 +1,13 @@
-// Package copying is what the runners of internal/copies and internal/distribute have in common: guarded requests (writer.go), the scrub,
-// which reads all copies whole (scrub.go), and how they run and what becomes of their Events and log lines (outputs.go).
+// Package copying is what the runners of internal/copies and internal/distribute have in common: guarded requests
+// (writer.go), the scrub, which reads all copies whole (scrub.go), and how they run and what becomes of their Events
+// and log lines (outputs.go).
 //
-// A copy is an object that the operator wrote from another one, its source; a slot is the place (kind, namespace, name) of one copy.
+// A copy is an object that the operator wrote from another one, its source; a slot is the place (kind, namespace, name)
+// of one copy.
 //
-// A copy is created by POST, replaced by PUT with UID and resourceVersion, and deleted with both as preconditions. There is no server-side
-// apply and no deletecollection. The following was observed on kube-apiserver 1.36, and is the reason:
+// A copy is created by POST, replaced by PUT with UID and resourceVersion, and deleted with both as preconditions.
+// There is no server-side apply and no deletecollection. The following was observed on kube-apiserver 1.36, and is the
+// reason:
 //   - A PUT needs no more of the old object than its metadata, and removes fields that it leaves out. It keeps status, and clusterIP and
 //     nodePort of a Service. It removes finalizers that it leaves out.
 //   - A PUT without UID makes a deleted Role, RoleBinding, LimitRange or Service anew (201), so that a revoked binding would return. With
@@ -41,12 +44,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/pause"
 )
 
-// asMetadata is an Accept header for answers that hold metadata alone, because nobody needs the content of a copy that was just written.
+// asMetadata is an Accept header for answers that hold metadata alone, because nobody needs the content of a copy that
+// was just written.
 const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
 	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// API has the methods that carry out the requests of a State. A Writer implements them with the API server, and test/simulation with a
-// model of one.
+// API has the methods that carry out the requests of a State. A Writer implements them with the API server, and
+// test/simulation with a model of one.
 type API interface {
 	Create(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error)
 	Update(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error)
@@ -59,9 +63,9 @@ type API interface {
 // Writer sends guarded writes of copies, and reads of single objects and of pages.
 type Writer struct{ client rest.Interface }
 
-// OverHTTP1 returns cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many events. As frames of one
-// HTTP/2 connection these requests would take more time of the API server and of the operator, and would all go to the one API server at
-// the other end.
+// OverHTTP1 returns cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many
+// events. As frames of one HTTP/2 connection these requests would take more time of the API server and of the operator,
+// and would all go to the one API server at the other end.
 func OverHTTP1(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.NextProtos = []string{"http/1.1"}
@@ -127,8 +131,8 @@ func sendWrite(request *rest.Request,
 // longestPause bounds how long a worker pauses after a write for which the API server was too busy.
 const longestPause = time.Second
 
-// pauseIfBusy returns err. If the API server asks to wait, pauseIfBusy pauses first. So a worker sends at most one such write a second,
-// however many keys wait.
+// pauseIfBusy returns err. If the API server asks to wait, pauseIfBusy pauses first. So a worker sends at most one such
+// write a second, however many keys wait.
 func pauseIfBusy(ctx context.Context, err error) error {
 	if asked := apianswer.AskedDelay(err); asked > 0 {
 		_ = pause.For(ctx, min(asked, longestPause))
@@ -157,8 +161,8 @@ func (w *Writer) Metadata(ctx context.Context, r schema.GroupVersionResource, na
 // ErrTooLarge reports that a page has more bytes than were allowed.
 var ErrTooLarge = errors.New("the page is too large")
 
-// Page lists whole objects, in a namespace or in all if it is "", as JSON. It returns ErrTooLarge for a page of more than most bytes; with
-// most 0 there is no limit.
+// Page lists whole objects, in a namespace or in all if it is "", as JSON. It returns ErrTooLarge for a page of more
+// than most bytes; with most 0 there is no limit.
 func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, namespace string, o metav1.ListOptions,
 	most int) ([]byte, error) {
 	stream, err := w.client.Get().AbsPath(buildPath(r, namespace, "")...).VersionedParams(&o, metav1.ParameterCodec).

@@ -2,7 +2,8 @@ package distribute
 
 import v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 
-// answers are what the requests for one target have shown. They are taken in, so that the next plan uses them before a watch shows it.
+// answers are what the requests for one target have shown. They are taken in, so that the next plan uses them before a
+// watch shows it.
 type answers struct {
 	*core
 	copies *copyTable
@@ -37,7 +38,8 @@ func (a *answers) takeResult(c CopyWritten) {
 	}
 }
 
-// takeAbsent removes the copy and the obstacle in a slot, after the API server's answer that the object is gone or no copy any more.
+// takeAbsent removes the copy and the obstacle in a slot, after the API server's answer that the object is gone or no
+// copy any more.
 func (a *answers) takeAbsent(c CopyWritten) {
 	if c.Copy != nil {
 		a.runs.queueVanished(a.copies.dropUID(c.Slot, c.Copy.UID))
@@ -47,8 +49,9 @@ func (a *answers) takeAbsent(c CopyWritten) {
 	}
 }
 
-// takeWritten takes in the copy that a write has left. No run has an obstacle in its slot any more. Under driftPolicy Revert the target is
-// queued to be read whole, because a mutating admission may have changed what was written, in the operator's name.
+// takeWritten takes in the copy that a write has left. No run has an obstacle in its slot any more. Under driftPolicy
+// Revert the target is queued to be read whole, because a mutating admission may have changed what was written, in the
+// operator's name.
 func (a *answers) takeWritten(c CopyWritten) {
 	revert := c.Distribution != nil && c.Distribution.Drift == v1alpha1.DriftRevert
 	if a.copies.takeWritten(c.Slot, c.Answer.Written, !revert) {
@@ -66,8 +69,8 @@ func (a *answers) takeWritten(c CopyWritten) {
 	}
 }
 
-// takeFound takes in the object that a create has found in its slot. It may be the copy after all, because an answer was lost or the watch
-// is behind; otherwise it is an obstacle.
+// takeFound takes in the object that a create has found in its slot. It may be the copy after all, because an answer
+// was lost or the watch is behind; otherwise it is an obstacle.
 func (a *answers) takeFound(c CopyWritten) {
 	o := readObstacle(a.options.Covered, c.Slot.Kind, c.Answer.Found)
 	if o == nil {

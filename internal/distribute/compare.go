@@ -4,15 +4,15 @@ import (
 	"reflect"
 )
 
-// Identical reports whether an unrelated object has the template's content: everything but apiVersion, kind, metadata and status,
-// where an empty field counts as absent.
+// Identical reports whether an unrelated object has the template's content: everything but apiVersion, kind, metadata
+// and status, where an empty field counts as absent.
 func (t *Template) Identical(object map[string]any) bool {
 	return reflect.DeepEqual(contentOf(t.object), contentOf(object))
 }
 
-// Holds reports whether a copy still has all of the template's content. It may have further fields, because the API server and mutating
-// admission set defaults. But it must have nothing else if it is a Secret or ConfigMap, or if another field manager owns content
-// (foreign).
+// Holds reports whether a copy still has all of the template's content. It may have further fields, because the API
+// server and mutating admission set defaults. But it must have nothing else if it is a Secret or ConfigMap, or if
+// another field manager owns content (foreign).
 func (t *Template) Holds(object map[string]any, foreign bool) bool {
 	if foreign || t.holdsData() {
 		return t.Identical(object)

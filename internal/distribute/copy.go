@@ -17,8 +17,8 @@ const Kind = "ResourceDistribution"
 // Copy is an object with the label distributed-by, as its metadata describes it.
 type Copy struct {
 	UID, ResourceVersion string
-	// By is the ResourceDistribution that the label names. Ours reports that the hash in the annotation was made for By and this slot;
-	// without that, somebody else wrote the object.
+	// By is the ResourceDistribution that the label names. Ours reports that the hash in the annotation was made for By
+	// and this slot; without that, somebody else wrote the object.
 	By   string
 	Ours bool
 	// Content is the content part of the hash.
@@ -26,19 +26,21 @@ type Copy struct {
 	// Owner is the UID in the ownerReference to By; "" where there is none.
 	Owner                        string
 	Terminating, Locked, Adopted bool
-	// Foreign reports that a field manager other than the operator owns content of the copy. After a start, this is a sign of drift.
+	// Foreign reports that a field manager other than the operator owns content of the copy. After a start, this is a
+	// sign of drift.
 	Foreign bool
-	// Digest is a hash of who owns which content field, and of the labels and annotations that the operator wrote. If it differs
-	// from the digest after the operator's last write, the copy has drifted.
+	// Digest is a hash of who owns which content field, and of the labels and annotations that the operator wrote. If
+	// it differs from the digest after the operator's last write, the copy has drifted.
 	Digest uint64
-	// Known reports that Digest was compared with the one after the operator's last write, Drifted that they differ. The caller that
-	// stores copies sets both.
+	// Known reports that Digest was compared with the one after the operator's last write, Drifted that they differ.
+	// The caller that stores copies sets both.
 	Drifted, Known bool
 	// Kept is the metadata that others added, and that a PUT must repeat to keep; nil for nearly all copies.
 	Kept *copies.Kept
 }
 
-// Over returns what a PUT of the template over the copy must repeat: UID, resourceVersion, and the metadata that others added.
+// Over returns what a PUT of the template over the copy must repeat: UID, resourceVersion, and the metadata that others
+// added.
 func (c *Copy) Over(t *Template) *copies.Copy {
 	over := &copies.Copy{UID: c.UID, ResourceVersion: c.ResourceVersion}
 	if c.Kept != nil {
@@ -50,7 +52,8 @@ func (c *Copy) Over(t *Template) *copies.Copy {
 	return over
 }
 
-// dropKeys returns the entries of all, without those whose keys are in ours: the template's value wins where both have a key.
+// dropKeys returns the entries of all, without those whose keys are in ours: the template's value wins where both have
+// a key.
 func dropKeys(all, ours map[string]string) map[string]string {
 	left := maps.Clone(all)
 	maps.DeleteFunc(left, func(key, _ string) bool { _, has := ours[key]; return has })
@@ -115,8 +118,9 @@ func writtenKeys(meta *metav1.PartialObjectMetadata) copies.Keys {
 	return copies.Keys{Label: in(written.Metadata.Labels), Annotation: in(written.Metadata.Annotations)}
 }
 
-// notOurs returns a function that reports whether others added a key, and may keep it. The operator must not have written the key, and it
-// must not be reserved. In an adopted object it may be reserved if it describes what the owner wants propagated.
+// notOurs returns a function that reports whether others added a key, and may keep it. The operator must not have
+// written the key, and it must not be reserved. In an adopted object it may be reserved if it describes what the owner
+// wants propagated.
 func notOurs(ours func(string) bool, adopted bool) func(string) bool {
 	return func(key string) bool {
 		return !ours(key) && (!v1alpha1.IsReservedKey(key) || adopted && !isOperators(key))
@@ -152,8 +156,8 @@ func metaOf(object map[string]any) (*metav1.ObjectMeta, error) {
 	return meta, json.Unmarshal(data, meta)
 }
 
-// HandBackMeta removes all labels, annotations and ownerReferences of the operator, so that an adopted object is its former owner's
-// again. The owner's keys about propagation stay.
+// HandBackMeta removes all labels, annotations and ownerReferences of the operator, so that an adopted object is its
+// former owner's again. The owner's keys about propagation stay.
 func HandBackMeta(meta *metav1.ObjectMeta) {
 	operators := func(key, _ string) bool { return isOperators(key) }
 	maps.DeleteFunc(meta.Labels, operators)
@@ -161,8 +165,8 @@ func HandBackMeta(meta *metav1.ObjectMeta) {
 	dropOwner(meta)
 }
 
-// isOperators reports whether a label or annotation of an object is the operator's alone. It is reserved, and is none of those by which
-// the object's owner describes what is propagated.
+// isOperators reports whether a label or annotation of an object is the operator's alone. It is reserved, and is none
+// of those by which the object's owner describes what is propagated.
 func isOperators(key string) bool {
 	switch key {
 	case v1alpha1.LabelPropagate, v1alpha1.AnnotationSelect, v1alpha1.AnnotationPropagateGenerated:
@@ -180,7 +184,8 @@ func dropOwner(meta *metav1.ObjectMeta) {
 	})
 }
 
-// Remark replaces the copy's marks (label, annotations, ownerReference) by those that it should have now. The content and its hash stay.
+// Remark replaces the copy's marks (label, annotations, ownerReference) by those that it should have now. The content
+// and its hash stay.
 func (d *Distribution) Remark(meta *metav1.ObjectMeta, c *Copy) {
 	UnlockMeta(meta)
 	dropOwner(meta)
@@ -206,8 +211,8 @@ func setMarks(meta *metav1.ObjectMeta, marks copies.Marks) {
 	meta.OwnerReferences = append(meta.OwnerReferences, marks.OwnerReferences...)
 }
 
-// Holds reports whether a copy, which was read whole, still has the template's content, labels and annotations. foreign reports that
-// another field manager owns content of it.
+// Holds reports whether a copy, which was read whole, still has the template's content, labels and annotations. foreign
+// reports that another field manager owns content of it.
 func (d *Distribution) Holds(object map[string]any, foreign bool) bool {
 	meta, err := metaOf(object)
 	if err != nil {
@@ -226,8 +231,8 @@ func holdsAll(there, wanted map[string]string) bool {
 	return true
 }
 
-// OverForeign returns what a PUT of the template over a foreign object must repeat: the object's finalizers and ownerReferences, and
-// those labels and annotations that neither the operator nor the template sets.
+// OverForeign returns what a PUT of the template over a foreign object must repeat: the object's finalizers and
+// ownerReferences, and those labels and annotations that neither the operator nor the template sets.
 func OverForeign(meta *metav1.PartialObjectMetadata, t *Template) *copies.Copy {
 	owners := func(all map[string]string) map[string]string {
 		kept := maps.Clone(all)

@@ -25,8 +25,8 @@ func (of Family) Slot(namespace string) copies.Slot {
 	return copies.Slot{Kind: of.Kind, Namespace: namespace, Name: of.Name}
 }
 
-// copyTable holds the copies of all distributions as they were last seen, and which distributions want copies of which kind and name. Its
-// methods return the keys of the targets that must be planned again.
+// copyTable holds the copies of all distributions as they were last seen, and which distributions want copies of which
+// kind and name. Its methods return the keys of the targets that must be planned again.
 type copyTable struct {
 	*Copies
 	wantedBy map[Family]map[string]bool // distributions that want this kind and name
@@ -132,8 +132,9 @@ func (t *copyTable) keysOf(slot copies.Slot, by string) []Key {
 	return keys
 }
 
-// takeWritten puts the answer to the operator's own write into the table, so that the next plan knows it before a watch does. known
-// reports that the copy's content need not be read. The result is false if a watch has already shown a newer version, or the deletion.
+// takeWritten puts the answer to the operator's own write into the table, so that the next plan knows it before a watch
+// does. known reports that the copy's content need not be read. The result is false if a watch has already shown a
+// newer version, or the deletion.
 func (t *copyTable) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetadata, known bool) bool {
 	one, watched := t.reader.Copy(slot, meta), t.At(slot)
 	one.Known = known
@@ -167,8 +168,8 @@ func (t *copyTable) changeCopy(slot copies.Slot, uid, resourceVersion string, ch
 	}
 }
 
-// findWriters returns the names of the distributions that have copies of the kind gk, or of any kind if gk is nil. Deleted distributions
-// are among them.
+// findWriters returns the names of the distributions that have copies of the kind gk, or of any kind if gk is nil.
+// Deleted distributions are among them.
 func (t *copyTable) findWriters(gk *schema.GroupKind) map[string]bool {
 	names := map[string]bool{}
 	for slot, one := range t.All() {

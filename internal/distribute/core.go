@@ -24,7 +24,8 @@ type openWork struct {
 	reviewAt time.Time       // when a review is due that was put off
 }
 
-// nameOf returns the forest's own string for a namespace's name, so that equal names share memory; the given string if the forest lacks it.
+// nameOf returns the forest's own string for a namespace's name, so that equal names share memory; the given string if
+// the forest lacks it.
 func (c *core) nameOf(namespace string) string {
 	if n := c.forest.Namespace(namespace); n != nil {
 		return n.Name
@@ -41,7 +42,8 @@ func (c *core) takeOutputs() []Output {
 	return all
 }
 
-// queueKeys queues keys if this replica leads. Until a worker takes them their targets are open: no review queues them a second time.
+// queueKeys queues keys if this replica leads. Until a worker takes them their targets are open: no review queues them
+// a second time.
 func (c *core) queueKeys(keys ...Key) {
 	if !c.leading || len(keys) == 0 {
 		return
@@ -59,8 +61,8 @@ func (c *core) queueAfter(key Key, delay time.Duration) {
 	c.emitOutput(Queue{Keys: []Key{key}, After: max(delay, 1)})
 }
 
-// reviewSoon queues a review of a distribution. It queues the review at once if no target of the distribution is queued. Otherwise it
-// queues the review after Timing.Pace, unless a review is due already.
+// reviewSoon queues a review of a distribution. It queues the review at once if no target of the distribution is
+// queued. Otherwise it queues the review after Timing.Pace, unless a review is due already.
 func (c *core) reviewSoon(distribution string) {
 	switch w := c.work[distribution]; {
 	// No target is queued, so this review sees the end of the rollout.

@@ -30,7 +30,8 @@ import (
 type Distribution struct {
 	Name, UID, ResourceVersion string
 	Generation                 int64
-	// Problem is why nothing can be distributed: KindNotAllowed or InvalidResource; "" if the spec is valid. Why is a sentence about it.
+	// Problem is why nothing can be distributed: KindNotAllowed or InvalidResource; "" if the spec is valid. Why is a
+	// sentence about it.
 	Problem v1alpha1.Reason
 	Why     string
 	// Template is nil where spec.resource is invalid.
@@ -40,14 +41,17 @@ type Distribution struct {
 	Drift    v1alpha1.DriftPolicy
 	Deletion v1alpha1.DeletionPolicy
 	Suspend  bool
-	// Deleting reports that the object has a deletionTimestamp. From then on the garbage collector decides about its copies.
+	// Deleting reports that the object has a deletionTimestamp. From then on the garbage collector decides about its
+	// copies.
 	Deleting bool
-	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed stays valid as long as Check
-	// is the same.
+	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed stays
+	// valid as long as Check is the same.
 	Check string
-	// Named is the record of names in the status that was read with the spec; nil if that status has no record for these targets.
+	// Named is the record of names in the status that was read with the spec; nil if that status has no record for
+	// these targets.
 	Named Named
-	// unrecorded reports that the status counts targets but has no record of names: an earlier version of the operator wrote it.
+	// unrecorded reports that the status counts targets but has no record of names: an earlier version of the operator
+	// wrote it.
 	unrecorded bool
 	// written is when spec.targets was written, by the API server's clock, or later.
 	written time.Time
@@ -98,13 +102,14 @@ func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 	return d
 }
 
-// Choose reports whether a namespace is a target, according to Named, the record in the status that was read with the spec.
+// Choose reports whether a namespace is a target, according to Named, the record in the status that was read with the
+// spec.
 func (d *Distribution) Choose(f *forest.Snapshot, namespace string, protected func(string) bool) Choice {
 	return d.Targets.Choose(f, namespace, protected, d.Named)
 }
 
-// writtenAt returns when the spec was written last, according to the managedFields: the API server dates each manager's last change in
-// them. Without managedFields, the time is that of the object's creation.
+// writtenAt returns when the spec was written last, according to the managedFields: the API server dates each manager's
+// last change in them. Without managedFields, the time is that of the object's creation.
 func writtenAt(rd *v1alpha1.ResourceDistribution) time.Time {
 	at := rd.CreationTimestamp.Time
 	for _, entry := range rd.ManagedFields {
@@ -119,8 +124,8 @@ func writtenAt(rd *v1alpha1.ResourceDistribution) time.Time {
 // OverwriteDisabled is the message that refuses conflictPolicy Overwrite.
 const OverwriteDisabled = "Overwrite is disabled by the configuration: distribution.allowOverwrite is false"
 
-// KindNotAllowed returns the message that refuses a kind, with the allowed ones. If only the apiVersion of the kind is wrong, the message
-// has the allowed apiVersions instead.
+// KindNotAllowed returns the message that refuses a kind, with the allowed ones. If only the apiVersion of the kind is
+// wrong, the message has the allowed apiVersions instead.
 func KindNotAllowed(kind schema.GroupVersionKind, s Settings) string {
 	kinds, versions := map[string]bool{}, map[string]bool{}
 	for _, one := range s.Kinds {
@@ -162,8 +167,8 @@ func (d *Distribution) Reference() metav1.OwnerReference {
 	}
 }
 
-// Marks returns the label, annotations and ownerReference of d's copy in a namespace. An adopted copy, and every copy under deletionPolicy
-// Orphan, has no ownerReference, so that it outlives d.
+// Marks returns the label, annotations and ownerReference of d's copy in a namespace. An adopted copy, and every copy
+// under deletionPolicy Orphan, has no ownerReference, so that it outlives d.
 func (d *Distribution) Marks(namespace string, adopted bool) copies.Marks {
 	return d.buildMarks(namespace, adopted, d.Template.Content)
 }
@@ -311,8 +316,8 @@ func stringMap(value any) (map[string]string, error) {
 	return texts, nil
 }
 
-// normaliseObject returns an error for an object that can't be distributed, folds stringData into data, and sets the defaults that the
-// API server would set.
+// normaliseObject returns an error for an object that can't be distributed, folds stringData into data, and sets the
+// defaults that the API server would set.
 func (t *Template) normaliseObject(object map[string]any) error {
 	delete(object, "status")
 	if strings.HasSuffix(t.Kind.Kind, "List") {
@@ -343,8 +348,8 @@ func (t *Template) normaliseObject(object map[string]any) error {
 	return nil
 }
 
-// asStored returns the data of a Secret or ConfigMap as the API server returns it. Null becomes an empty text; if encoded is true, base64
-// loses its line ends.
+// asStored returns the data of a Secret or ConfigMap as the API server returns it. Null becomes an empty text; if
+// encoded is true, base64 loses its line ends.
 func asStored(data any, encoded bool) any {
 	all, ok := data.(map[string]any)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 // events are sent on ResourceDistributions, and on the objects that are in their way.
 type events struct{ *core }
 
-// doneActions are the successful actions on one ResourceDistribution's copies that no Event has reported yet: namespaces, by the Event's
-// reason.
+// doneActions are the successful actions on one ResourceDistribution's copies that no Event has reported yet:
+// namespaces, by the Event's reason.
 type doneActions map[v1alpha1.Reason][]string
 
 // announceResult sends an Event on a ResourceDistribution.
@@ -25,8 +25,8 @@ func (e *events) announceResult(d *Distribution, warning bool, reason v1alpha1.R
 	})
 }
 
-// doneReasons has, for each verb whose success is reported in an Event, the Event's reason. These verbs change or delete objects that
-// users may look for.
+// doneReasons has, for each verb whose success is reported in an Event, the Event's reason. These verbs change or
+// delete objects that users may look for.
 var doneReasons = map[Verb]v1alpha1.Reason{
 	Adopt: v1alpha1.ReasonAdopted, Overwrite: v1alpha1.ReasonOverwrote, Delete: v1alpha1.ReasonRemoved, HandBack: v1alpha1.ReasonRemoved,
 }
@@ -61,8 +61,8 @@ func firstNames(names []string) string {
 	return text
 }
 
-// announceChange sends Events for changes of the conditions ConflictFree and Ready. nowReady is true if the distribution is ready and the
-// reason of Ready has changed.
+// announceChange sends Events for changes of the conditions ConflictFree and Ready. nowReady is true if the
+// distribution is ready and the reason of Ready has changed.
 func (e *events) announceChange(d *Distribution, was, now *v1alpha1.ResourceDistributionStatus) (nowReady bool) {
 	free, before := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionConflictFree),
 		v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionConflictFree)
@@ -87,8 +87,8 @@ func (e *events) announceChange(d *Distribution, was, now *v1alpha1.ResourceDist
 	return ready.Status == metav1.ConditionTrue
 }
 
-// announceObstacles sends an Event on each obstacle that was not in the status before, at most 100 each time, so that the object's owner
-// sees it. An object that is being deleted gets none.
+// announceObstacles sends an Event on each obstacle that was not in the status before, at most 100 each time, so that
+// the object's owner sees it. An object that is being deleted gets none.
 func (e *events) announceObstacles(d *Distribution, was *v1alpha1.ResourceDistributionStatus, results []Result) {
 	known := map[string]bool{}
 	for _, one := range was.ConflictingNamespaces {

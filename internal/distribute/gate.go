@@ -7,13 +7,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// gate decides whether anything may be written for one ResourceDistribution, and what the status must record before that.
+// gate decides whether anything may be written for one ResourceDistribution, and what the status must record before
+// that.
 type gate struct {
 	admitted  string // the value of Check for which the check for conflicts has passed
 	named     Named  // which namespaces the names in the spec mean
 	mayCreate bool   // the check for conflicts has passed, so copies may be created
-	// judged is the spec for which mayCreate was decided. unreported reports that the status must still record that decision, or a change
-	// of named, before anything is written.
+	// judged is the spec for which mayCreate was decided. unreported reports that the status must still record that
+	// decision, or a change of named, before anything is written.
 	judged     *Distribution
 	unreported bool
 }
@@ -30,8 +31,8 @@ func (g *gate) takeRecord(admitted string, named Named) {
 // takeSpec takes in a new spec: mayCreate must be decided anew.
 func (g *gate) takeSpec(d *Distribution) { g.named = d.Named }
 
-// recordNames records which namespaces the names in the spec mean. The status must hold this record before the operator writes in any
-// of these namespaces.
+// recordNames records which namespaces the names in the spec mean. The status must hold this record before the operator
+// writes in any of these namespaces.
 func (g *gate) recordNames(d *Distribution, f *forest.Snapshot) {
 	if named, changed := d.RecordNames(f, g.named); changed {
 		g.named, g.unreported = named, true
@@ -41,8 +42,8 @@ func (g *gate) recordNames(d *Distribution, f *forest.Snapshot) {
 // isPassed reports whether the check for conflicts has passed for d, or is not needed.
 func (g *gate) isPassed(d *Distribution) bool { return !d.AllOrNothing() || g.admitted == d.Check }
 
-// decideCreation decides whether copies of d may be created. The status must record that before the first write, if objects will be created
-// or adopted.
+// decideCreation decides whether copies of d may be created. The status must record that before the first write, if
+// objects will be created or adopted.
 func (g *gate) decideCreation(d *Distribution, results []Result) {
 	g.judged, g.mayCreate = d, true
 	if g.isPassed(d) {

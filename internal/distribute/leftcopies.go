@@ -12,8 +12,8 @@ type leftCopies struct {
 // queueAll queues the copies that a deleted distribution has left, and that must be handed back or unlocked.
 func (f *leftCopies) queueAll(by string) { f.queueKeys(f.copies.findLeft(by)...) }
 
-// startKey hands back or unlocks the next copy that a deleted distribution has left in one namespace. Once all distributions are known, one
-// that is not found is deleted.
+// startKey hands back or unlocks the next copy that a deleted distribution has left in one namespace. Once all
+// distributions are known, one that is not found is deleted.
 func (f *leftCopies) startKey(k Key) {
 	// A distribution that was not listed yet looks like a deleted one.
 	if !f.listed {

@@ -12,7 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// Key is one piece of work in the queue: the write of one target, or, if Namespace is empty, a review of all targets together.
+// Key is one piece of work in the queue: the write of one target, or, if Namespace is empty, a review of all targets
+// together.
 type Key struct{ Distribution, Namespace string }
 
 func reviewKey(distribution string) Key { return Key{Distribution: distribution} }
@@ -26,7 +27,8 @@ type ForestChanged struct {
 	Namespaces []string
 }
 
-// DefinitionChanged is the state of the watch of ResourceDistributions. A status without a state reports that the watch begins.
+// DefinitionChanged is the state of the watch of ResourceDistributions. A status without a state reports that the watch
+// begins.
 type DefinitionChanged struct{ watchset.Status }
 
 // DistributionsListed reports that exactly these ResourceDistributions exist.
@@ -65,8 +67,8 @@ type CopyGone struct {
 	Object *metav1.PartialObjectMetadata
 }
 
-// ObstacleWatch is a watch of the objects that have the kind and the name of a distribution's copies but are not its copies. No other watch
-// shows unrelated objects. The watch goes on as long as such objects keep targets in conflict.
+// ObstacleWatch is a watch of the objects that have the kind and the name of a distribution's copies but are not its
+// copies. No other watch shows unrelated objects. The watch goes on as long as such objects keep targets in conflict.
 type ObstacleWatch struct {
 	Distribution string
 	Kind         schema.GroupKind
@@ -133,8 +135,8 @@ type Answer struct {
 	Found *metav1.PartialObjectMetadata
 	// Absent reports that there is no such object, Deleted that the API server has accepted its deletion.
 	Absent, Deleted bool
-	// Compared reports that the object was read whole, Same that it has the template's content and, for a copy, the template's labels and
-	// annotations.
+	// Compared reports that the object was read whole, Same that it has the template's content and, for a copy, the
+	// template's labels and annotations.
 	Compared, Same bool
 }
 
@@ -153,7 +155,8 @@ type Queue = copies.Queue[Key]
 // FollowObstacles reports that State.ObstacleWatches may have changed.
 type FollowObstacles struct{}
 
-// RolloutEnded reports that a change of a ResourceDistribution is in force everywhere, and when the change came. It is for metrics.
+// RolloutEnded reports that a change of a ResourceDistribution is in force everywhere, and when the change came. It is
+// for metrics.
 type RolloutEnded struct{ Since time.Time }
 
 // Request is an Output that a worker carries out: it makes the requests and applies their answer.
@@ -186,8 +189,8 @@ type WriteCopy struct {
 	Copy *Copy
 	// Distribution is as it was when this was planned; nil for one that is deleted.
 	Distribution *Distribution
-	// Confirm asks to read first whether the distribution still exists, because the copy has been deleted: perhaps by the garbage
-	// collector.
+	// Confirm asks to read first whether the distribution still exists, because the copy has been deleted: perhaps by
+	// the garbage collector.
 	Confirm bool
 
 	by  string // the name of the distribution

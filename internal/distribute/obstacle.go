@@ -14,18 +14,20 @@ type Obstacle struct {
 	Reason               v1alpha1.Reason
 	// By names the object's controller, source namespace or ResourceDistribution, if it has one.
 	By string
-	// Examined reports that Reason is final for this resourceVersion. Either the object was read whole, or the API server refused to have
-	// it adopted or overwritten because of its type or of an immutable field. Identical reports that its content is the template's.
+	// Examined reports that Reason is final for this resourceVersion. Either the object was read whole, or the API
+	// server refused to have it adopted or overwritten because of its type or of an immutable field. Identical reports
+	// that its content is the template's.
 	Examined, Identical bool
-	// Covered reports that the object's kind has mode All, so that the object is a source while its namespace is in a tree. It is false for
-	// a copy of propagation, for an object that is being deleted, and for one with the label `propagate`, which ReadObstacle judges.
+	// Covered reports that the object's kind has mode All, so that the object is a source while its namespace is in a
+	// tree. It is false for a copy of propagation, for an object that is being deleted, and for one with the label
+	// `propagate`, which ReadObstacle judges.
 	Covered bool
 }
 
 const byLength = 64 // most bytes in By
 
-// ReadObstacle describes an object that is no copy as an Obstacle. source reports whether propagation copies the object to other
-// namespaces.
+// ReadObstacle describes an object that is no copy as an Obstacle. source reports whether propagation copies the object
+// to other namespaces.
 func ReadObstacle(meta *metav1.PartialObjectMetadata, source bool) *Obstacle {
 	o := &Obstacle{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
 	controller := metav1.GetControllerOfNoCopy(meta)
@@ -53,7 +55,8 @@ func (o *Obstacle) unexamined() *Obstacle {
 	return &before
 }
 
-// ofCopy describes an object with the label distributed-by as an Obstacle. It is a copy of another distribution, or not the operator's.
+// ofCopy describes an object with the label distributed-by as an Obstacle. It is a copy of another distribution, or not
+// the operator's.
 func ofCopy(c *Copy) *Obstacle {
 	o := &Obstacle{UID: c.UID, ResourceVersion: c.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
 	switch {
@@ -65,7 +68,8 @@ func ofCopy(c *Copy) *Obstacle {
 	return o
 }
 
-// settled returns the obstacle with a reason that is final for its resourceVersion: the API server refuses to have it taken over.
+// settled returns the obstacle with a reason that is final for its resourceVersion: the API server refuses to have it
+// taken over.
 func (o Obstacle) settled(reason v1alpha1.Reason) Obstacle {
 	o.Reason, o.Examined = reason, true
 	return o
@@ -86,8 +90,8 @@ func (o *Obstacle) asSource(namespace string) *Obstacle {
 	return &source
 }
 
-// readObstacle returns an object as an obstacle; nil if it has the label distributed-by, because the table of copies has such objects.
-// covered reports whether a kind's propagation has mode All.
+// readObstacle returns an object as an obstacle; nil if it has the label distributed-by, because the table of copies
+// has such objects. covered reports whether a kind's propagation has mode All.
 func readObstacle(covered func(schema.GroupKind) bool, gk schema.GroupKind, meta *metav1.PartialObjectMetadata) *Obstacle {
 	if _, labelled := meta.Labels[v1alpha1.LabelDistributedBy]; labelled {
 		return nil
@@ -98,7 +102,8 @@ func readObstacle(covered func(schema.GroupKind) bool, gk schema.GroupKind, meta
 	return o
 }
 
-// keepExamined returns known if it is the same version of the object as now, because known may have been examined; else now.
+// keepExamined returns known if it is the same version of the object as now, because known may have been examined; else
+// now.
 func keepExamined(known, now *Obstacle) *Obstacle {
 	if known != nil && known.UID == now.UID && known.ResourceVersion == now.ResourceVersion {
 		return known

@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// obstacles are those of one ResourceDistribution, and how the operator sees them: by a watch while there are any. While that watch does
-// not run, they are listed now and then.
+// obstacles are those of one ResourceDistribution, and how the operator sees them: by a watch while there are any.
+// While that watch does not run, they are listed now and then.
 type obstacles struct {
 	*core
 	kinds       *kinds
@@ -28,8 +28,9 @@ func newObstacles(c *core, k *kinds) *obstacles {
 	return &obstacles{core: c, kinds: k, byNamespace: map[string]*Obstacle{}}
 }
 
-// findObstacle returns the obstacle in a namespace; nil if none is known. Whether a Covered object is a source of propagation is decided
-// here rather than where the object was read, because its namespace can join or leave a tree while the object stays the same.
+// findObstacle returns the obstacle in a namespace; nil if none is known. Whether a Covered object is a source of
+// propagation is decided here rather than where the object was read, because its namespace can join or leave a tree
+// while the object stays the same.
 func (o *obstacles) findObstacle(namespace string) *Obstacle {
 	known := o.byNamespace[namespace]
 	if known == nil || !known.Covered || !o.forest.Place(namespace).InTree() {
@@ -38,7 +39,8 @@ func (o *obstacles) findObstacle(namespace string) *Obstacle {
 	return known.asSource(namespace)
 }
 
-// hasCovered reports whether the obstacle in a namespace is one of propagation's sources whenever that namespace is in a tree.
+// hasCovered reports whether the obstacle in a namespace is one of propagation's sources whenever that namespace is in
+// a tree.
 func (o *obstacles) hasCovered(namespace string) bool {
 	known := o.byNamespace[namespace]
 	return known != nil && known.Covered
@@ -48,7 +50,8 @@ func (o *obstacles) hasCovered(namespace string) bool {
 func (o *obstacles) setObstacle(namespace string, now *Obstacle) { o.byNamespace[namespace] = now }
 func (o *obstacles) removeObstacle(namespace string)             { delete(o.byNamespace, namespace) }
 
-// changeObstacle replaces the obstacle in a namespace by what change returns, if it still has this resourceVersion; "" stands for any.
+// changeObstacle replaces the obstacle in a namespace by what change returns, if it still has this resourceVersion; ""
+// stands for any.
 func (o *obstacles) changeObstacle(namespace, resourceVersion string, change func(Obstacle) Obstacle) {
 	known := o.byNamespace[namespace]
 	if known != nil && (resourceVersion == "" || known.ResourceVersion == resourceVersion) {
@@ -57,8 +60,8 @@ func (o *obstacles) changeObstacle(namespace, resourceVersion string, change fun
 	}
 }
 
-// takeSpec makes all obstacles unexamined, because they were compared with the old spec. Obstacles of a spec with a problem do not matter:
-// they are forgotten, and listed anew when the problem is solved.
+// takeSpec makes all obstacles unexamined, because they were compared with the old spec. Obstacles of a spec with a
+// problem do not matter: they are forgotten, and listed anew when the problem is solved.
 func (o *obstacles) takeSpec(d *Distribution) {
 	if d.Problem != "" {
 		o.stopWatch()
@@ -173,16 +176,16 @@ func (o *obstacles) isLookDue() bool {
 	return o.watch != nil && !o.watching && !o.lookAt.IsZero() && !o.now.Before(o.lookAt)
 }
 
-// mustLook reports whether obstacles must be listed now. missing reports that copies are missing. Then obstacles are listed after a start,
-// and with again before each review.
+// mustLook reports whether obstacles must be listed now. missing reports that copies are missing. Then obstacles are
+// listed after a start, and with again before each review.
 func (o *obstacles) mustLook(missing, again bool) bool {
 	isShown := o.watch != nil && o.watching
 	// Not for a target that is added later: the answer to the POST of its copy shows an obstacle.
 	return o.isLookDue() || missing && !isShown && (again || !o.looked)
 }
 
-// endLook records that the obstacles were listed, or, with an error, that they could not be: that delays no more than one review of what
-// is known.
+// endLook records that the obstacles were listed, or, with an error, that they could not be: that delays no more than
+// one review of what is known.
 func (o *obstacles) endLook(err error) {
 	if err == nil {
 		o.looked = true

@@ -74,8 +74,8 @@ func (o *outcomes) recordSuccess(r *run, c CopyWritten) {
 	}
 }
 
-// putOff counts one more failed try of a target, and queues the target again after the time that backoff returns. A nil failure leaves an
-// earlier one in place.
+// putOff counts one more failed try of a target, and queues the target again after the time that backoff returns. A nil
+// failure leaves an earlier one in place.
 func (o *outcomes) putOff(r *run, c CopyWritten, failure *Failure, backoff func(tries int) time.Duration) {
 	o.queueAfter(c.key(), r.troubles.putOff(c.Slot.Namespace, failure, o.now, backoff)+time.Millisecond)
 }
@@ -87,8 +87,9 @@ func (o *outcomes) backoffAt(slot copies.Slot) func(tries int) time.Duration {
 	}
 }
 
-// recordNotTaken records that an obstacle could not be adopted or overwritten. If a field that can't change is the cause, the reason
-// stays until the object changes. The target is put off, because the object may be deleted or changed meanwhile.
+// recordNotTaken records that an obstacle could not be adopted or overwritten. If a field that can't change is the
+// cause, the reason stays until the object changes. The target is put off, because the object may be deleted or changed
+// meanwhile.
 func (o *outcomes) recordNotTaken(r *run, c CopyWritten) {
 	o.putOff(r, c, nil, o.backoffAt(c.Slot))
 	reason, final := findImmutable(c.Err)
@@ -123,8 +124,9 @@ func (o *outcomes) retryLater(r *run, c CopyWritten) {
 	}
 }
 
-// describeRefusal returns the API server's message. For an object whose fields are invalid it returns only the fields' paths, because the
-// message has values, which may be secret. A refusal by a policy or a webhook names no field, so its message is returned.
+// describeRefusal returns the API server's message. For an object whose fields are invalid it returns only the fields'
+// paths, because the message has values, which may be secret. A refusal by a policy or a webhook names no field, so its
+// message is returned.
 func describeRefusal(err error) string {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
@@ -142,8 +144,8 @@ func describeRefusal(err error) string {
 	return "the API server refuses it as invalid: " + strings.Join(fields, " ")
 }
 
-// findImmutable returns the reason if a write was refused because of a field that cannot change: ReasonTypeDiffers or ReasonImmutable; it
-// returns false for other errors, such as data that are too long.
+// findImmutable returns the reason if a write was refused because of a field that cannot change: ReasonTypeDiffers or
+// ReasonImmutable; it returns false for other errors, such as data that are too long.
 func findImmutable(err error) (v1alpha1.Reason, bool) {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {

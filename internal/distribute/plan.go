@@ -5,11 +5,11 @@ import v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 // Verb is what an action does.
 type Verb int
 
-// The verbs. Update writes the template over a copy. Remark replaces a copy's marks (the operator's label, annotations and
-// ownerReference) and leaves its content. Inspect reads a whole copy that may have been changed while the operator didn't watch. Examine
-// reads an obstacle, somebody else's object; Adopt makes it a copy without a change of its content, and Overwrite writes the template
-// over it. HandBack removes all marks from an adopted object. Unlock removes only the annotation "locked", so that everybody with
-// rights to the object may change it again.
+// The verbs. Update writes the template over a copy. Remark replaces a copy's marks (the operator's label, annotations
+// and ownerReference) and leaves its content. Inspect reads a whole copy that may have been changed while the operator
+// didn't watch. Examine reads an obstacle, somebody else's object; Adopt makes it a copy without a change of its
+// content, and Overwrite writes the template over it. HandBack removes all marks from an adopted object. Unlock removes
+// only the annotation "locked", so that everybody with rights to the object may change it again.
 const (
 	Nothing Verb = iota
 	Create
@@ -54,23 +54,27 @@ type Action struct {
 	Conflict *Obstacle
 }
 
-// Plan returns the next action for one namespace: the first rule that applies decides. After a successful action the next plan is Nothing,
-// with two exceptions. Inspect and Examine may lead to a write, and under driftPolicy Revert a write leads to an Inspect. mayCreate reports
-// that missing copies may be created, because the check for conflicts has passed.
+// Plan returns the next action for one namespace: the first rule that applies decides. After a successful action the
+// next plan is Nothing, with two exceptions. Inspect and Examine may lead to a write, and under driftPolicy Revert a
+// write leads to an Inspect. mayCreate reports that missing copies may be created, because the check for conflicts has
+// passed.
 func (d *Distribution) Plan(t Target, mayCreate bool) Action {
 	own := d.isOwn(t.Copy)
 	switch {
-	// A spec that can't be read asks for nothing, not even for removals; nor is anything done in a namespace that can't be judged.
+	// A spec that can't be read asks for nothing, not even for removals; nor is anything done in a namespace that can't
+	// be judged.
 	case d.Problem != "" || t.Choice == Frozen:
 		return Action{}
-	// The operator's own copies come before obstacles: only they may be removed, and a conflict elsewhere holds up none of them.
+	// The operator's own copies come before obstacles: only they may be removed, and a conflict elsewhere holds up none
+	// of them.
 	case own && t.Choice == Unchosen:
 		return d.planRemoval(t.Copy)
 	case own:
 		return d.planCopy(t.Copy)
 	case t.Choice == Unchosen: // other objects count in targets alone
 		return Action{}
-	// Another distribution's copy, or an object that bears the label without being one, is never examined, adopted or overwritten.
+	// Another distribution's copy, or an object that bears the label without being one, is never examined, adopted or
+	// overwritten.
 	case t.Copy != nil:
 		return Action{State: InConflict, Conflict: ofCopy(t.Copy)}
 	case t.Obstacle != nil:
@@ -156,8 +160,8 @@ func (d *Distribution) planObstacle(o *Obstacle, mayCreate bool) Action {
 	return a
 }
 
-// Blocks reports whether a target keeps the check for conflicts from passing. d's own copy (ours) never does. unknown reports that an
-// obstacle must be examined first.
+// Blocks reports whether a target keeps the check for conflicts from passing. d's own copy (ours) never does. unknown
+// reports that an obstacle must be examined first.
 func (d *Distribution) Blocks(a Action, ours bool) (blocks, unknown bool) {
 	if a.State != InConflict || ours {
 		return false, false
@@ -168,8 +172,8 @@ func (d *Distribution) Blocks(a Action, ours bool) (blocks, unknown bool) {
 	return true, false
 }
 
-// PlanLeft returns the action for a copy whose distribution is deleted. Copies without ownerReference stay, and are handed back or
-// unlocked.
+// PlanLeft returns the action for a copy whose distribution is deleted. Copies without ownerReference stay, and are
+// handed back or unlocked.
 func PlanLeft(c *Copy) Verb {
 	switch {
 	case !c.Ours || c.Terminating:
@@ -188,7 +192,8 @@ func (d *Distribution) Unmarked(c *Copy) bool {
 	return d.isOwn(c) && !c.Terminating && !d.isMarked(c)
 }
 
-// isRepair reports whether an action restores a copy that somebody changed, rather than applying a change of the distribution.
+// isRepair reports whether an action restores a copy that somebody changed, rather than applying a change of the
+// distribution.
 func (d *Distribution) isRepair(a Action, c *Copy) bool {
 	return a.Verb == Update && c.Content == d.Template.Content
 }

@@ -27,7 +27,8 @@ func (p *plans) planAt(r *run, namespace string) placePlan {
 	return placePlan{r.gate.planTarget(r.Distribution, t), t.Choice, t.Copy}
 }
 
-// planAll returns the plans of all targets, and of the copies in other namespaces that need a write, sorted by namespace.
+// planAll returns the plans of all targets, and of the copies in other namespaces that need a write, sorted by
+// namespace.
 func (p *plans) planAll(r *run) []Result {
 	var all []Result
 	for namespace := range p.forest.All() {
@@ -46,8 +47,8 @@ func (p *plans) planAll(r *run) []Result {
 	return all
 }
 
-// mostPlanned is the largest number of changed namespaces that queueChange plans one by one, for each distribution. If a change of the
-// forest concerns more namespaces, it plans none of them, and a worker reviews the distribution.
+// mostPlanned is the largest number of changed namespaces that queueChange plans one by one, for each distribution. If
+// a change of the forest concerns more namespaces, it plans none of them, and a worker reviews the distribution.
 const mostPlanned = 100
 
 // queueChange queues what a change of the forest asks of one distribution.
@@ -59,8 +60,8 @@ func (p *plans) queueChange(r *run, c ForestChanged) {
 	p.queueKeys(p.findAffected(r, c)...)
 }
 
-// findAffected returns the keys of the namespaces whose choice or UID has changed with the forest, or whose plan has a write. If
-// spec.targets names one of them, or the reason of an obstacle may have changed, the review's key is added.
+// findAffected returns the keys of the namespaces whose choice or UID has changed with the forest, or whose plan has a
+// write. If spec.targets names one of them, or the reason of an obstacle may have changed, the review's key is added.
 func (p *plans) findAffected(r *run, change ForestChanged) []Key {
 	if r.Problem != "" {
 		return nil

@@ -7,12 +7,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// Copies holds all objects with the label distributed-by, whoever wrote them. A copy takes a record of 56 bytes in a map and no
-// allocation of its own. With 10,000 namespaces, single allocations would be scattered among the garbage of a roll-out, and would keep
-// many times their size in memory pages.
+// Copies holds all objects with the label distributed-by, whoever wrote them. A copy takes a record of 56 bytes in a
+// map and no allocation of its own. With 10,000 namespaces, single allocations would be scattered among the garbage of
+// a roll-out, and would keep many times their size in memory pages.
 type Copies struct {
 	families map[Family]map[string]record // by namespace
-	// name returns the string for a namespace that is in memory elsewhere already, so that its bytes are not kept twice.
+	// name returns the string for a namespace that is in memory elsewhere already, so that its bytes are not kept
+	// twice.
 	name func(namespace string) string
 }
 

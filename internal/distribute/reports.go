@@ -20,8 +20,8 @@ type report struct {
 	until           time.Time // when the next try after a failure is due
 }
 
-// takeStatus takes in the status of an object. It reports whether the status differs from the one reported last, which means that somebody
-// else has written it.
+// takeStatus takes in the status of an object. It reports whether the status differs from the one reported last, which
+// means that somebody else has written it.
 func (r *report) takeStatus(resourceVersion string, status v1alpha1.ResourceDistributionStatus) (changed bool) {
 	r.resourceVersion = resourceVersion
 	if reflect.DeepEqual(r.status, status) {
@@ -47,8 +47,9 @@ type reports struct {
 	events *events
 }
 
-// requestWrite requests a write of the status if the status has changed: at once if urgent is true, otherwise not more often than Timing
-// allows, and never before the back-off of a failed write is over. It reports whether a write is requested or waits for that back-off.
+// requestWrite requests a write of the status if the status has changed: at once if urgent is true, otherwise not more
+// often than Timing allows, and never before the back-off of a failed write is over. It reports whether a write is
+// requested or waits for that back-off.
 func (rs *reports) requestWrite(r *run, found Review, urgent bool) (pending bool) {
 	was := r.report.status
 	now := asReturned(r.Status(found, &was))

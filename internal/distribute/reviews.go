@@ -7,8 +7,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// reviews plan all targets of a ResourceDistribution together. They decide whether copies may be created, which writes to queue, and what
-// the status reports.
+// reviews plan all targets of a ResourceDistribution together. They decide whether copies may be created, which writes
+// to queue, and what the status reports.
 type reviews struct {
 	*core
 	left     *leftCopies
@@ -19,7 +19,8 @@ type reviews struct {
 	runs     *runs
 }
 
-// startReview reviews a distribution. For a deleted one it queues the copies that must still be handed back or unlocked.
+// startReview reviews a distribution. For a deleted one it queues the copies that must still be handed back or
+// unlocked.
 func (rs *reviews) startReview(name string) {
 	r := rs.runs.at(name)
 	switch {
@@ -72,9 +73,9 @@ func (rs *reviews) reviewRun(r *run, looked bool) {
 	}
 }
 
-// isExamining reports whether it is still to be found out, for the first time since this process started or the spec changed, why an
-// obstacle can't be taken over: by reading it, or by the overwriting that the API server refused before. The status is not written before
-// that.
+// isExamining reports whether it is still to be found out, for the first time since this process started or the spec
+// changed, why an obstacle can't be taken over: by reading it, or by the overwriting that the API server refused
+// before. The status is not written before that.
 func (r *run) isExamining(results []Result) bool {
 	// Otherwise each start would remove for a moment what the status reports about the obstacle (DIST-D112).
 	return r.Distributes() && slices.ContainsFunc(results, func(one Result) bool {
@@ -83,8 +84,8 @@ func (r *run) isExamining(results []Result) bool {
 	})
 }
 
-// mustLook reports whether obstacles must be listed before this review: they must be known before the first copies are created, and while
-// suspended.
+// mustLook reports whether obstacles must be listed before this review: they must be known before the first copies are
+// created, and while suspended.
 func (rs *reviews) mustLook(r *run, results []Result) bool {
 	missing := slices.ContainsFunc(results, func(one Result) bool { return one.State == Missing })
 	return r.obstacles.mustLook(missing, r.Suspend || !r.gate.isPassed(r.Distribution))
@@ -106,7 +107,8 @@ func (rs *reviews) endLook(f ObstaclesFound) {
 	rs.reviewRun(r, true)
 }
 
-// queueWrites queues each target for which a review plans a write. It omits targets that are queued already or must wait for a retry.
+// queueWrites queues each target for which a review plans a write. It omits targets that are queued already or must
+// wait for a retry.
 func (rs *reviews) queueWrites(r *run, results []Result) {
 	if !r.Distributes() {
 		return
@@ -122,7 +124,8 @@ func (rs *reviews) queueWrites(r *run, results []Result) {
 	rs.queueKeys(keys...)
 }
 
-// decideWrites decides what may be written now, and returns the review that the status reports. results is what planAll returned.
+// decideWrites decides what may be written now, and returns the review that the status reports. results is what planAll
+// returned.
 func (rs *reviews) decideWrites(r *run, results []Result) Review {
 	// The gate comes first: what is planned again after it may be created.
 	r.gate.decideCreation(r.Distribution, results)
@@ -136,7 +139,8 @@ func (rs *reviews) decideWrites(r *run, results []Result) Review {
 	return found
 }
 
-// endReport takes in the answer to the write of a status. If it had to be written before the first copy, the targets are queued now.
+// endReport takes in the answer to the write of a status. If it had to be written before the first copy, the targets
+// are queued now.
 func (rs *reviews) endReport(w StatusWritten) {
 	r := rs.runs.at(w.Name)
 	// The status was written for an object that has been deleted or replaced since.

@@ -1,9 +1,10 @@
-// Package distribute plans what must be written so that every target of a ResourceDistribution has its copy, and acts on these plans. It is
-// pure: it decides by the distribution, the forest of namespaces, the copies and the obstacles, and makes no requests. A slot is the place
-// of one object: kind, namespace and name. A copy is the object that the operator writes into a target's slot; an obstacle is somebody
-// else's object there.
+// Package distribute plans what must be written so that every target of a ResourceDistribution has its copy, and acts
+// on these plans. It is pure: it decides by the distribution, the forest of namespaces, the copies and the obstacles,
+// and makes no requests. A slot is the place of one object: kind, namespace and name. A copy is the object that the
+// operator writes into a target's slot; an obstacle is somebody else's object there.
 //
-// The State consists of parts. A part owns its fields; whoever wants them asks it. A part knows only the parts above it in this list:
+// The State consists of parts. A part owns its fields; whoever wants them asks it. A part knows only the parts above it
+// in this list:
 //
 //	core       options, forest, time, what waits in the queue, and the Outputs of the Input that is being applied
 //	kinds      the kinds that may be distributed, and the states of their watches
@@ -59,9 +60,10 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// State is what the operator knows of all ResourceDistributions and their copies, and decides what is to be done. It makes no requests
-// and has no lock, no goroutine and no clock. The runner (controllers/distribution) calls Apply, one Input after the other, and carries
-// out the Outputs. A standby replica applies the same Inputs, and discards the Outputs.
+// State is what the operator knows of all ResourceDistributions and their copies, and decides what is to be done. It
+// makes no requests and has no lock, no goroutine and no clock. The runner (controllers/distribution) calls Apply, one
+// Input after the other, and carries out the Outputs. A standby replica applies the same Inputs, and discards the
+// Outputs.
 type State struct {
 	*core
 	copies   *copyTable
@@ -79,7 +81,8 @@ type State struct {
 // Options are the settings of a State.
 type Options struct {
 	Settings
-	// Covered reports whether a kind's propagation has mode All, which makes every object of the kind in a tree a source.
+	// Covered reports whether a kind's propagation has mode All, which makes every object of the kind in a tree a
+	// source.
 	Covered func(schema.GroupKind) bool
 	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
 	RetryMin, RetryMax time.Duration
@@ -127,7 +130,8 @@ func NewState(f *forest.Snapshot, o Options) *State {
 	}
 }
 
-// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their order.
+// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their
+// order.
 func (s *State) Apply(now time.Time, input Input) []Output {
 	s.now = now
 	input.applyTo(s)
@@ -242,8 +246,8 @@ func (s *State) ObstacleWatches() map[*ObstacleWatch]bool {
 	return all
 }
 
-// CheckSynced returns an error while the CRD is served and a list of ResourceDistributions or copies is missing. It stops waiting for a
-// list after DegradedAfter.
+// CheckSynced returns an error while the CRD is served and a list of ResourceDistributions or copies is missing. It
+// stops waiting for a list after DegradedAfter.
 func (s *State) CheckSynced(now time.Time) error {
 	switch {
 	case !s.served:
@@ -270,8 +274,8 @@ func (s *State) CountAll(now time.Time) []Counts {
 	return all
 }
 
-// FindScrubParts returns what a pass of the scrub reads: the kinds with locked copies, which are the copies that only the operator may
-// change.
+// FindScrubParts returns what a pass of the scrub reads: the kinds with locked copies, which are the copies that only
+// the operator may change.
 func (s *State) FindScrubParts() []copies.ScrubPart {
 	return s.kinds.findScrubParts(func(gk schema.GroupKind) bool {
 		for r := range s.runs.all() {
@@ -283,8 +287,8 @@ func (s *State) FindScrubParts() []copies.ScrubPart {
 	})
 }
 
-// FindUnchanged returns the copy in slot, and its distribution. It returns nil for both unless driftPolicy is Revert, and the copy still
-// has this UID and resourceVersion, has the template's content, and is not known to have drifted.
+// FindUnchanged returns the copy in slot, and its distribution. It returns nil for both unless driftPolicy is Revert,
+// and the copy still has this UID and resourceVersion, has the template's content, and is not known to have drifted.
 func (s *State) FindUnchanged(slot copies.Slot, uid, resourceVersion string) (*Distribution, *Copy) {
 	known := s.copies.atUID(slot, uid)
 	if known == nil || known.ResourceVersion != resourceVersion || known.Drifted {

@@ -38,7 +38,8 @@ type Result struct {
 	copy     *Copy // the copy there; nil if there is none
 }
 
-// hasFailed reports whether the API server refuses what is to be done with the copy. In a conflict, the other object is the news.
+// hasFailed reports whether the API server refuses what is to be done with the copy. In a conflict, the other object is
+// the news.
 func (r Result) hasFailed() bool { return r.Failure != nil && r.State != InConflict }
 
 // Review is the result of planning all targets of a distribution together.

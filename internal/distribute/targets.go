@@ -18,8 +18,9 @@ import (
 // Choice reports whether a namespace is a target.
 type Choice int
 
-// The choices. In a Frozen namespace nothing is written or removed. It is protected, terminating or gone, or spec.targets means another
-// namespace by its name. Or it lies below a tree of spec.targets but is halted: a cycle or a missing parent breaks its path to the root.
+// The choices. In a Frozen namespace nothing is written or removed. It is protected, terminating or gone, or
+// spec.targets means another namespace by its name. Or it lies below a tree of spec.targets but is halted: a cycle or a
+// missing parent breaks its path to the root.
 const (
 	Unchosen Choice = iota
 	Chosen
@@ -94,7 +95,8 @@ func (t Targets) NotFound(f *forest.Snapshot) []string {
 	return slices.DeleteFunc(t.Named(), func(name string) bool { return f.Namespace(name) != nil })
 }
 
-// Everybody reports whether nothing in spec.targets limits the choice: every namespace that isn't protected or excluded is a target.
+// Everybody reports whether nothing in spec.targets limits the choice: every namespace that isn't protected or excluded
+// is a target.
 func (t Targets) Everybody() bool {
 	return len(t.included) == 0 && len(t.trees) == 0 && (t.selector == nil || t.selector.Empty())
 }
@@ -120,9 +122,9 @@ func (t Targets) Covers() (names, trees []string) {
 	return names, t.trees
 }
 
-// Choose reports whether a namespace is a target: each option that is set must choose it. named records which namespaces the names in
-// spec.targets mean. A namespace is never a target if protected returns true for its name, or if it has the label for protected
-// namespaces.
+// Choose reports whether a namespace is a target: each option that is set must choose it. named records which
+// namespaces the names in spec.targets mean. A namespace is never a target if protected returns true for its name, or
+// if it has the label for protected namespaces.
 func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(string) bool, named Named) Choice {
 	n := f.Namespace(namespace)
 	if n == nil || n.Terminating || protected(namespace) || n.Labels[v1alpha1.LabelProtected] == v1alpha1.True {
@@ -186,7 +188,8 @@ func chosenIf(yes bool) Choice {
 	return Unchosen
 }
 
-// decideMeant returns choice, but Frozen in place of Chosen if name, from spec.targets, means another namespace than the present one.
+// decideMeant returns choice, but Frozen in place of Chosen if name, from spec.targets, means another namespace than
+// the present one.
 func decideMeant(choice Choice, name string, f *forest.Snapshot, named Named) Choice {
 	if choice == Chosen && !named.Means(f, name) {
 		return Frozen
@@ -194,7 +197,8 @@ func decideMeant(choice Choice, name string, f *forest.Snapshot, named Named) Ch
 	return choice
 }
 
-// inTree returns Chosen for a namespace that is tree or lies below it, and Frozen for a halted one that may lie below it.
+// inTree returns Chosen for a namespace that is tree or lies below it, and Frozen for a halted one that may lie below
+// it.
 func inTree(f *forest.Snapshot, namespace string, place forest.Place, tree string) Choice {
 	switch {
 	case namespace == tree, slices.Contains(place.Path, tree):
@@ -207,20 +211,20 @@ func inTree(f *forest.Snapshot, namespace string, place forest.Place, tree strin
 	return Unchosen
 }
 
-// Named records which namespaces the names in includedNamespaces and trees mean: for each name a digest of the namespace's UID. So a
-// namespace that takes the name of a missing or deleted one gets no copy. In the zero value, every name means the namespace that has it
-// now.
+// Named records which namespaces the names in includedNamespaces and trees mean: for each name a digest of the
+// namespace's UID. So a namespace that takes the name of a missing or deleted one gets no copy. In the zero value,
+// every name means the namespace that has it now.
 type Named map[string]string
 
-// nobody is the record of a name that means no namespace yet. If a namespace has the name, but isn't meant, its digest follows: that
-// decision stays, whatever becomes of the namespace later.
+// nobody is the record of a name that means no namespace yet. If a namespace has the name, but isn't meant, its digest
+// follows: that decision stays, whatever becomes of the namespace later.
 const nobody = "-"
 
 // digestLength is the length of a record that digestOf returns, which may begin with "-", too.
 const digestLength = 8
 
-// digestOf returns the record of a UID: 48 bits of its SHA-256. More are not needed, because nobody can choose the UID of a namespace. A
-// short record keeps the status small, which holds up to 600 of them.
+// digestOf returns the record of a UID: 48 bits of its SHA-256. More are not needed, because nobody can choose the UID
+// of a namespace. A short record keeps the status small, which holds up to 600 of them.
 func digestOf(uid string) string {
 	sum := sha256.Sum256([]byte(uid))
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
@@ -251,7 +255,8 @@ func (n Named) buildRecord(t Targets, written time.Time) *v1alpha1.NamedNamespac
 	return record
 }
 
-// Means reports whether the namespace that has a name now is the one that the name means. It is true for a name without a record.
+// Means reports whether the namespace that has a name now is the one that the name means. It is true for a name without
+// a record.
 func (n Named) Means(f *forest.Snapshot, name string) bool {
 	recorded, ok := n[name]
 	if !ok {
@@ -273,9 +278,9 @@ func (n Named) Replaced(f *forest.Snapshot) []string {
 	return names
 }
 
-// RecordNames returns known with a record added for each name that had none and now has a namespace that is meant. changed reports
-// whether the result differs from known. A status that an earlier version wrote has no record: then each name means the namespace that
-// has it.
+// RecordNames returns known with a record added for each name that had none and now has a namespace that is meant.
+// changed reports whether the result differs from known. A status that an earlier version wrote has no record: then
+// each name means the namespace that has it.
 func (d *Distribution) RecordNames(f *forest.Snapshot, known Named) (named Named, changed bool) {
 	named = Named{}
 	for _, name := range d.Targets.Named() {
@@ -307,8 +312,8 @@ func (d *Distribution) decideRecord(f *forest.Snapshot, n *forest.Namespace, rec
 	return nobody
 }
 
-// isMeant reports whether a namespace that has a name of spec.targets is the one that was meant. decided is false while the LNamespace
-// or SubNamespace for which the operator created it isn't known.
+// isMeant reports whether a namespace that has a name of spec.targets is the one that was meant. decided is false while
+// the LNamespace or SubNamespace for which the operator created it isn't known.
 func (d *Distribution) isMeant(f *forest.Snapshot, n *forest.Namespace) (meant, decided bool) {
 	before := func(created time.Time) bool { return !created.IsZero() && created.Before(d.written) }
 	sub, tenant := f.Sub(n.Parent(), n.Name), f.Tenant(n.Name)
@@ -319,8 +324,8 @@ func (d *Distribution) isMeant(f *forest.Snapshot, n *forest.Namespace) (meant, 
 	// Also without the label of its creator, a bound namespace belongs to a SubNamespace (DIST-D119).
 	case n.Bound():
 		return sub != nil && before(sub.Created), sub != nil
-	// Made directly, or by the operator and then taken out of its tree. To create a namespace directly takes a right in the whole
-	// cluster, which no tenant has.
+	// Made directly, or by the operator and then taken out of its tree. To create a namespace directly takes a right in
+	// the whole cluster, which no tenant has.
 	case n.TenantUID() == "":
 		return n.Labels[v1alpha1.LabelCreatedBy] != v1alpha1.OperatorName, true
 	// Not decided: the operator may see a namespace before the LNamespace that it was created for (DIST-D93).

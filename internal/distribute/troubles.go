@@ -35,8 +35,8 @@ func (t *troubles) failureAt(namespace string) *Failure { return t.byNamespace[n
 // isUntried reports whether no write in a namespace has failed.
 func (t *troubles) isUntried(namespace string) bool { return t.byNamespace[namespace].tries == 0 }
 
-// putOff counts one more failed try, and returns the delay of the next one, which backoff finds by the number of tries. A nil failure
-// leaves an earlier one in place.
+// putOff counts one more failed try, and returns the delay of the next one, which backoff finds by the number of tries.
+// A nil failure leaves an earlier one in place.
 func (t *troubles) putOff(namespace string, failure *Failure, now time.Time, backoff func(tries int) time.Duration) time.Duration {
 	known := t.byNamespace[namespace]
 	known.tries++

@@ -54,7 +54,8 @@ func (ws *writes) planWrite(r *run, key Key) (w WriteCopy, ok bool) {
 	}, true
 }
 
-// waitsInLoop reports whether a restoring write must wait because somebody changes the copy in a loop. The target is queued for later then.
+// waitsInLoop reports whether a restoring write must wait because somebody changes the copy in a loop. The target is
+// queued for later then.
 func (ws *writes) waitsInLoop(w WriteCopy) bool {
 	wait := ws.outcomes.loopWait(w.run, w.Slot.Namespace, w.Action, w.Copy)
 	if wait > 0 {

@@ -6,22 +6,24 @@ import (
 )
 
 const (
-	// workersPerTenant is how many workers a tenant may occupy under contention. With two, an API server with two cores takes 1.5 times as
-	// long as usual to answer the other tenants; with sixteen it took six times as long. The heavy keys of all tenants together occupy no
-	// more than two workers, either.
+	// workersPerTenant is how many workers a tenant may occupy under contention. With two, an API server with two cores
+	// takes 1.5 times as long as usual to answer the other tenants; with sixteen it took six times as long. The heavy
+	// keys of all tenants together occupy no more than two workers, either.
 	workersPerTenant = 2
-	// maxBytes is how many bytes heavy work may send at once, for example two bodies of 1.5 MiB. With sixteen bodies of 1 MiB under way, an
-	// API server with two cores took more than a minute to bring any write to its watches.
+	// maxBytes is how many bytes heavy work may send at once, for example two bodies of 1.5 MiB. With sixteen bodies of
+	// 1 MiB under way, an API server with two cores took more than a minute to bring any write to its watches.
 	maxBytes = 3 << 20
-	// maxBytesContended is maxBytes under contention. A larger body begins only while no other heavy work is under way (see hasRoom).
+	// maxBytesContended is maxBytes under contention. A larger body begins only while no other heavy work is under way
+	// (see hasRoom).
 	maxBytesContended = 1 << 20
-	// restFactor is how long heavy work, and a worker whose request has failed, rests under contention: this many times as long as the work
-	// has taken. So the API server has most of its time for the other tenants.
+	// restFactor is how long heavy work, and a worker whose request has failed, rests under contention: this many times
+	// as long as the work has taken. So the API server has most of its time for the other tenants.
 	restFactor = 2
-	// maxRest is the longest rest after heavy work: a request that hangs must not hold up the heavy work of all tenants.
+	// maxRest is the longest rest after heavy work: a request that hangs must not hold up the heavy work of all
+	// tenants.
 	maxRest = 5 * time.Second
-	// maxRestFailed is the longest rest after a request that failed. A slow failure, such as that of a webhook that hangs, costs the API
-	// server nothing, and the tenant's other copies must not wait for it.
+	// maxRestFailed is the longest rest after a request that failed. A slow failure, such as that of a webhook that
+	// hangs, costs the API server nothing, and the tenant's other copies must not wait for it.
 	maxRestFailed = 500 * time.Millisecond
 	// busyFor is how long a tenant counts as having work after one of its keys was added or handed out.
 	busyFor = 5 * time.Second
@@ -111,7 +113,8 @@ func (u *usage) endRests(now time.Time) {
 	})
 }
 
-// nextChange returns when time alone makes room: when a rest is over, or a tenant has no work any longer. It is zero if that never happens.
+// nextChange returns when time alone makes room: when a rest is over, or a tenant has no work any longer. It is zero if
+// that never happens.
 func (u *usage) nextChange(now time.Time) (next time.Time) {
 	times := u.busy.findEnds(now)
 	for _, r := range u.resting {
@@ -123,8 +126,8 @@ func (u *usage) nextChange(now time.Time) (next time.Time) {
 	return slices.MinFunc(times, time.Time.Compare)
 }
 
-// busyTenants are the two tenants that had work last, the later one first. Two are enough to know whether any tenant but a given one is
-// busy.
+// busyTenants are the two tenants that had work last, the later one first. Two are enough to know whether any tenant
+// but a given one is busy.
 type busyTenants [2]struct {
 	name string
 	last time.Time

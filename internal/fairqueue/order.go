@@ -46,8 +46,8 @@ type entry[K comparable] struct {
 // Len returns the number of keys.
 func (o *Order[K]) Len() int { return len(o.places) }
 
-// Push adds a key behind the others of its lane. A key that waits already keeps its place, unless its tenant, class, lane or limit has
-// changed.
+// Push adds a key behind the others of its lane. A key that waits already keeps its place, unless its tenant, class,
+// lane or limit has changed.
 func (o *Order[K]) Push(k K, a Attributes) {
 	place, waits := o.places[k]
 	// A key that became a deletion, or heavy, must not wait in a lane of other work.
@@ -108,8 +108,8 @@ func (o *Order[K]) Pop() K {
 	return k
 }
 
-// popIf takes out the first key, in the order of turns, that mayBegin accepts. A key that it rejects holds back the keys of the same tenant
-// with the same limit; a heavy one holds back all heavy keys.
+// popIf takes out the first key, in the order of turns, that mayBegin accepts. A key that it rejects holds back the
+// keys of the same tenant with the same limit; a heavy one holds back all heavy keys.
 func (o *Order[K]) popIf(mayBegin func(Attributes) bool) (k K, a Attributes, ok bool) {
 	light := func(a Attributes) bool { return a.Weight == 0 && mayBegin(a) }
 	heavy := o.nextHeavy(light, mayBegin)
@@ -130,8 +130,8 @@ func (o *Order[K]) popIf(mayBegin func(Attributes) bool) (k K, a Attributes, ok 
 	return k, a, false
 }
 
-// nextHeavy returns the tenant whose heavy key may begin, nil if there is none: the first in turn that has no light key of a lower class
-// that may begin. If there is no room for its key, smaller keys of others do not overtake it.
+// nextHeavy returns the tenant whose heavy key may begin, nil if there is none: the first in turn that has no light key
+// of a lower class that may begin. If there is no room for its key, smaller keys of others do not overtake it.
 func (o *Order[K]) nextHeavy(light, mayBegin func(Attributes) bool) *tenant[K] {
 	for _, t := range o.heavy.turns {
 		l := t.firstLane(limitedBySize)
@@ -146,7 +146,8 @@ func (o *Order[K]) nextHeavy(light, mayBegin func(Attributes) bool) *tenant[K] {
 	return nil
 }
 
-// nextLane returns the lane whose turn it is within the tenant, among those whose first key is accepted; nil if there is none.
+// nextLane returns the lane whose turn it is within the tenant, among those whose first key is accepted; nil if there
+// is none.
 func (t *tenant[K]) nextLane(accepts func(Attributes) bool) (next *lane[K]) {
 	for i := range limits {
 		l := t.firstLane((t.lastHad + 1 + i) % limits)
@@ -232,8 +233,8 @@ func (r *ring[M]) unlinkMember(member M) {
 	r.turns = slices.Delete(r.turns, i, i+1)
 }
 
-// ForWorkqueue returns an Order for the field Queue of a workqueue.TypedQueueConfig. attributesOf is called under the lock of the
-// workqueue.
+// ForWorkqueue returns an Order for the field Queue of a workqueue.TypedQueueConfig. attributesOf is called under the
+// lock of the workqueue.
 func ForWorkqueue[K comparable](attributesOf func(K) Attributes) workqueue.Queue[K] {
 	return &ordered[K]{attributesOf: attributesOf}
 }

@@ -9,17 +9,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Queue hands keys to workers, fairly and within limits; the package describes how. Equal keys wait once, and are never worked on at the
-// same time: a key that is added while it is worked on waits again after that. All methods may be called at any time, by several
-// goroutines.
+// Queue hands keys to workers, fairly and within limits; the package describes how. Equal keys wait once, and are never
+// worked on at the same time: a key that is added while it is worked on waits again after that. All methods may be
+// called at any time, by several goroutines.
 type Queue[K comparable] struct {
 	keys    *keys[K]
 	delayed workqueue.TypedDelayingInterface[K] // adds to keys
 	leading atomic.Bool
 }
 
-// New returns the queue of a replica that does not lead yet. attributesOf is called whenever a key is added, under the lock of the queue.
-// So it must not call the queue. It may take another lock, but no goroutine that holds this other lock may call the queue.
+// New returns the queue of a replica that does not lead yet. attributesOf is called whenever a key is added, under the
+// lock of the queue. So it must not call the queue. It may take another lock, but no goroutine that holds this other
+// lock may call the queue.
 func New[K comparable](attributesOf func(K) Attributes, c clock.WithTickerAndDelayedExecution) *Queue[K] {
 	k := newKeys(attributesOf, c)
 	return &Queue[K]{keys: k, delayed: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: k, Clock: c})}
@@ -38,8 +39,8 @@ func (q *Queue[K]) Add(keys ...K) {
 	}
 }
 
-// AddAfter adds keys after a delay, whether or not this replica leads; without a delay it is Add. Of several delays of one key, the
-// shortest counts.
+// AddAfter adds keys after a delay, whether or not this replica leads; without a delay it is Add. Of several delays of
+// one key, the shortest counts.
 func (q *Queue[K]) AddAfter(delay time.Duration, keys ...K) {
 	if delay <= 0 {
 		q.Add(keys...)
@@ -50,7 +51,8 @@ func (q *Queue[K]) AddAfter(delay time.Duration, keys ...K) {
 	}
 }
 
-// Work hands keys to this number of workers while caller runs. It returns when caller has ended and all keys that were handed out are done.
+// Work hands keys to this number of workers while caller runs. It returns when caller has ended and all keys that were
+// handed out are done.
 func (q *Queue[K]) Work(workers int, do func(K) (failed bool), caller func()) {
 	var running sync.WaitGroup
 	for range workers {
@@ -64,8 +66,8 @@ func (q *Queue[K]) Work(workers int, do func(K) (failed bool), caller func()) {
 	running.Wait()
 }
 
-// WorkOne waits for a key that may begin, and calls do with it, which reports whether its request has failed. After ShutDown, WorkOne
-// returns false without calling do.
+// WorkOne waits for a key that may begin, and calls do with it, which reports whether its request has failed. After
+// ShutDown, WorkOne returns false without calling do.
 func (q *Queue[K]) WorkOne(do func(K) (failed bool)) bool {
 	k, shutdown := q.keys.Get()
 	if shutdown {
@@ -86,7 +88,8 @@ func (q *Queue[K]) IsIdle() bool { return q.keys.isIdle() }
 // ShutDown makes WorkOne return false. Keys that could begin now are handed out first; all others are dropped.
 func (q *Queue[K]) ShutDown() { q.delayed.ShutDown() }
 
-// keys holds the keys of a queue. It implements workqueue.TypedInterface, so that the delaying queue of client-go can add to it.
+// keys holds the keys of a queue. It implements workqueue.TypedInterface, so that the delaying queue of client-go can
+// add to it.
 type keys[K comparable] struct {
 	attributesOf func(K) Attributes
 	clock        clock.WithDelayedExecution

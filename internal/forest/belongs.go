@@ -7,9 +7,10 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// BelongsTo reports whether the namespace called name counts as part of the tree of root when requests are refused. It does if it is the
-// root or if its labels lead there. It also does if its annotation ancestry, or that of a namespace above it, begins with root. Unlike
-// InTree, BelongsTo counts a namespace that is halted, in a cycle or protected: the users of the tree keep their rights in it.
+// BelongsTo reports whether the namespace called name counts as part of the tree of root when requests are refused. It
+// does if it is the root or if its labels lead there. It also does if its annotation ancestry, or that of a namespace
+// above it, begins with root. Unlike InTree, BelongsTo counts a namespace that is halted, in a cycle or protected: the
+// users of the tree keep their rights in it.
 func (s *Snapshot) BelongsTo(name, root string) bool {
 	seen := map[string]bool{}
 	for !seen[name] {
@@ -29,15 +30,15 @@ func (s *Snapshot) BelongsTo(name, root string) bool {
 	return false
 }
 
-// StoodBelow reports whether the annotation ancestry of the namespace called name contains ancestor. The annotation has the last path from
-// a root to that namespace.
+// StoodBelow reports whether the annotation ancestry of the namespace called name contains ancestor. The annotation has
+// the last path from a root to that namespace.
 func (s *Snapshot) StoodBelow(name, ancestor string) bool {
 	n := s.Namespace(name)
 	return n != nil && slices.Contains(strings.Split(n.Annotations[v1alpha1.AnnotationAncestry], "/"), ancestor)
 }
 
-// RootOf returns the root of the tree that the namespace called name is in. For a halted sub-namespace, which still belongs to its tree,
-// it is the root that the annotation ancestry names. It is "" for a namespace in no tree.
+// RootOf returns the root of the tree that the namespace called name is in. For a halted sub-namespace, which still
+// belongs to its tree, it is the root that the annotation ancestry names. It is "" for a namespace in no tree.
 func (s *Snapshot) RootOf(name string) string {
 	n, place := s.Namespace(name), s.Place(name)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// BillingKeys are the keys of two labels on the namespaces of a tenant's tree. The labels name who pays, for tools that read labels and
-// not the ledger. For an empty key, no label is written.
+// BillingKeys are the keys of two labels on the namespaces of a tenant's tree. The labels name who pays, for tools that
+// read labels and not the ledger. For an empty key, no label is written.
 type BillingKeys struct{ CostCenter, Owner string }
 
 // Has reports whether key is one of the two keys; "" never is.
@@ -25,8 +25,8 @@ type BillingLabel struct {
 // isInvalid reports whether Value is no valid value of a label, so that the label is written nowhere.
 func (l BillingLabel) isInvalid() bool { return len(validation.IsValidLabelValue(l.Value)) > 0 }
 
-// listBillingLabels returns the billing labels of the namespaces in the tree of root: none where root belongs to no LNamespace. An
-// empty field, or a field for which the configuration names no key, gives no label.
+// listBillingLabels returns the billing labels of the namespaces in the tree of root: none where root belongs to no
+// LNamespace. An empty field, or a field for which the configuration names no key, gives no label.
 func listBillingLabels(s *Snapshot, root string) []BillingLabel {
 	keys := s.rules.Billing
 	tenant := s.TenantOf(root)
@@ -40,8 +40,8 @@ func listBillingLabels(s *Snapshot, root string) []BillingLabel {
 	return slices.DeleteFunc(labels, func(l BillingLabel) bool { return l.Key == "" || l.Value == "" })
 }
 
-// addBillingLabels adds the labels of the tenant's billing to e, which is written on n. path leads from the root to n; an empty
-// path adds nothing. A key that has another value on n, set by a person or inherited, is left alone.
+// addBillingLabels adds the labels of the tenant's billing to e, which is written on n. path leads from the root to n;
+// an empty path adds nothing. A key that has another value on n, set by a person or inherited, is left alone.
 func addBillingLabels(s *Snapshot, n *Namespace, path []string, e *effective) {
 	if len(path) == 0 {
 		return
@@ -53,8 +53,8 @@ func addBillingLabels(s *Snapshot, n *Namespace, path []string, e *effective) {
 	}
 }
 
-// takesKey reports whether the key of label has another value on n, inherited or set by a person, so that the label can't be written. e
-// is what n inherits.
+// takesKey reports whether the key of label has another value on n, inherited or set by a person, so that the label
+// can't be written. e is what n inherits.
 func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 	if value, comes := e.written[label.Key]; comes {
 		return value != label.Value
@@ -63,8 +63,9 @@ func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 	return stands && value != label.Value && !n.operatorKeys()[label.Key]
 }
 
-// BillingLabelProblems returns two results for the tenant called root. invalid has the labels that no namespace gets, because their
-// values are no valid label values. taken has, by label key, the namespaces of the tenant's tree on which the key has another value.
+// BillingLabelProblems returns two results for the tenant called root. invalid has the labels that no namespace gets,
+// because their values are no valid label values. taken has, by label key, the namespaces of the tenant's tree on which
+// the key has another value.
 func BillingLabelProblems(s *Snapshot, root string) (invalid []BillingLabel, taken map[string][]string) {
 	taken = map[string][]string{}
 	for _, label := range listBillingLabels(s, root) {

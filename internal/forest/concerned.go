@@ -2,13 +2,14 @@ package forest
 
 import "slices"
 
-// Concerned holds names, from before a change and after it: those of the changed namespaces, of the SubNamespaces in these, and of their
-// ancestors up to the roots.
+// Concerned holds names, from before a change and after it: those of the changed namespaces, of the SubNamespaces in
+// these, and of their ancestors up to the roots.
 type Concerned map[string]bool
 
-// ConcernedBy returns the names that a change of the namespaces called names concerns. old is the forest before the change, and s the
-// forest after it. The ancestors are found by the labels parent alone, also for a halted namespace. This matters because a halted namespace
-// counts in its tree, and a namespace that waits for a missing parent keeps the parent's name from others.
+// ConcernedBy returns the names that a change of the namespaces called names concerns. old is the forest before the
+// change, and s the forest after it. The ancestors are found by the labels parent alone, also for a halted namespace.
+// This matters because a halted namespace counts in its tree, and a namespace that waits for a missing parent keeps the
+// parent's name from others.
 func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 	concerned := Concerned{}
 	for _, at := range []*Snapshot{old, s} {
@@ -26,9 +27,9 @@ func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 	return concerned
 }
 
-// RequestMayChange reports whether the refused request of the HierarchyConfiguration in the namespace called name may be judged otherwise
-// after a change that concerns these names. The answer is always true where that namespace is in no tree. It is also true where the
-// parent that is asked for exists and is in no tree.
+// RequestMayChange reports whether the refused request of the HierarchyConfiguration in the namespace called name may
+// be judged otherwise after a change that concerns these names. The answer is always true where that namespace is in no
+// tree. It is also true where the parent that is asked for exists and is in no tree.
 func RequestMayChange(s *Snapshot, name string, concerned Concerned) bool {
 	place, h := s.Place(name), s.Hierarchy(name)
 	if h == nil || !place.InTree() || concerned[name] || concerned[place.Path[0]] {

@@ -9,8 +9,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// KeepsNamespace explains why the operator doesn't delete the namespace of the SubNamespace name in parent when that SubNamespace is
-// deleted. The reason is "" if the namespace is to be deleted; the message is "" where there is no namespace left to delete.
+// KeepsNamespace explains why the operator doesn't delete the namespace of the SubNamespace name in parent when that
+// SubNamespace is deleted. The reason is "" if the namespace is to be deleted; the message is "" where there is no
+// namespace left to delete.
 func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, message string) {
 	child := s.Namespace(name)
 	switch {
@@ -33,9 +34,9 @@ func KeepsNamespace(s *Snapshot, parent, name string) (reason v1alpha1.Reason, m
 	return "", ""
 }
 
-// Bequest is the change that is written on n before the operator deletes n together with the sub-namespaces below it: the permission to
-// delete these, too. The ancestor that gave the permission is often gone before the contents of n are deleted, and no other object would
-// record the permission.
+// Bequest is the change that is written on n before the operator deletes n together with the sub-namespaces below it:
+// the permission to delete these, too. The ancestor that gave the permission is often gone before the contents of n are
+// deleted, and no other object would record the permission.
 func Bequest(s *Snapshot, n *Namespace) Change {
 	if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True || s.rules.AllowCascading || len(BoundChildren(s, n.Name)) == 0 {
 		return Change{}
@@ -44,8 +45,8 @@ func Bequest(s *Snapshot, n *Namespace) Change {
 	return Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}}
 }
 
-// CascadingAllowed reports whether the deletion of the namespace called name may delete what is below it. That is so if the configuration
-// allows every such deletion, or if the namespace or an ancestor has the annotation that allows it.
+// CascadingAllowed reports whether the deletion of the namespace called name may delete what is below it. That is so if
+// the configuration allows every such deletion, or if the namespace or an ancestor has the annotation that allows it.
 func CascadingAllowed(s *Snapshot, name string) bool {
 	if s.rules.AllowCascading {
 		return true
@@ -60,8 +61,8 @@ func CascadingAllowed(s *Snapshot, name string) bool {
 	return false
 }
 
-// HeldByChildren explains why the namespace called name may not be deleted: it has bound children, and cascading deletion is not allowed.
-// It returns "" if the namespace may be deleted.
+// HeldByChildren explains why the namespace called name may not be deleted: it has bound children, and cascading
+// deletion is not allowed. It returns "" if the namespace may be deleted.
 func HeldByChildren(s *Snapshot, name string) string {
 	children := HoldingChildren(s, name)
 	if len(children) == 0 {
@@ -70,7 +71,8 @@ func HeldByChildren(s *Snapshot, name string) string {
 	return HeldBy(name, Few(children))
 }
 
-// HoldingChildren returns the bound children that forbid the deletion of the namespace called name; nil where they may be deleted with it.
+// HoldingChildren returns the bound children that forbid the deletion of the namespace called name; nil where they may
+// be deleted with it.
 func HoldingChildren(s *Snapshot, name string) []string {
 	if CascadingAllowed(s, name) {
 		return nil
@@ -89,7 +91,8 @@ func BoundChildren(s *Snapshot, name string) []string {
 	return bound
 }
 
-// DescribeRemaining returns what keeps a terminating namespace from ending, as its conditions report it; "" if they report nothing.
+// DescribeRemaining returns what keeps a terminating namespace from ending, as its conditions report it; "" if they
+// report nothing.
 func DescribeRemaining(conditions []corev1.NamespaceCondition) string {
 	var causes []string
 	for _, c := range conditions {
@@ -100,8 +103,8 @@ func DescribeRemaining(conditions []corev1.NamespaceCondition) string {
 	return strings.Join(causes, "; ")
 }
 
-// LacksSub reports whether the namespace called name is bound, but has no SubNamespace in its parent, as after the restore of a backup that
-// left out its parent.
+// LacksSub reports whether the namespace called name is bound, but has no SubNamespace in its parent, as after the
+// restore of a backup that left out its parent.
 func LacksSub(s *Snapshot, name string) bool {
 	n := s.Namespace(name)
 	return n != nil && n.Parent() != "" && n.Bound() && !n.Terminating && s.Sub(n.Parent(), name) == nil

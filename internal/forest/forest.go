@@ -1,19 +1,21 @@
-// Package forest holds what is known of all namespaces, as immutable snapshots, and computes what follows from that alone: which namespace
-// is below which, what is halted, which keys a Namespace should carry, which moves are possible. It does no I/O.
+// Package forest holds what is known of all namespaces, as immutable snapshots, and computes what follows from that
+// alone: which namespace is below which, what is halted, which keys a Namespace should carry, which moves are possible.
+// It does no I/O.
 //
-// A snapshot holds facts as they were observed: namespaces, SubNamespaces, tenants and HierarchyConfigurations. A change makes a
-// new snapshot that shares all but O(log n) of its memory with the old one.
+// A snapshot holds facts as they were observed: namespaces, SubNamespaces, tenants and HierarchyConfigurations. A
+// change makes a new snapshot that shares all but O(log n) of its memory with the old one.
 //
-// A tenant is an LNamespace and the tree below its namespace. A namespace is halted while its labels don't lead to a root on a
-// sound path: the operator gives nothing to a halted namespace, which still counts in its tree. A namespace is bound if a
-// SubNamespace in its parent owns its life. Without this difference, a tenant could create a SubNamespace for a namespace that was only
-// placed in its tree, and delete it. A namespace is released when the operator takes it out of a tenant's tree because the
-// tenant's lists no longer name any of its holders (see Namespace.HeldBy).
+// A tenant is an LNamespace and the tree below its namespace. A namespace is halted while its labels don't lead to a
+// root on a sound path: the operator gives nothing to a halted namespace, which still counts in its tree. A namespace
+// is bound if a SubNamespace in its parent owns its life. Without this difference, a tenant could create a SubNamespace
+// for a namespace that was only placed in its tree, and delete it. A namespace is released when the operator takes it
+// out of a tenant's tree because the tenant's lists no longer name any of its holders (see Namespace.HeldBy).
 //
-// The methods of Snapshot return facts, and the place of a namespace in the trees (place.go, path.go, belongs.go). Functions return what
-// follows from them, by subject: the keys of a Namespace (metadata.go, inheritance.go, podsecurity.go, billing.go, replaced.go),
-// a place that is asked for (hierarchy.go, obstacles.go, limits.go, required.go, held.go), who else a change concerns (concerned.go),
-// deletion (endings.go), and on whose account an LNamespace counts (creators.go).
+// The methods of Snapshot return facts, and the place of a namespace in the trees (place.go, path.go, belongs.go).
+// Functions return what follows from them, by subject: the keys of a Namespace (metadata.go, inheritance.go,
+// podsecurity.go, billing.go, replaced.go), a place that is asked for (hierarchy.go, obstacles.go, limits.go,
+// required.go, held.go), who else a change concerns (concerned.go), deletion (endings.go), and on whose account an
+// LNamespace counts (creators.go).
 //
 // Some decisions:
 //   - The label parent decides where a namespace is; a HierarchyConfiguration is a request with a record (annotation applied-parent). So
@@ -55,8 +57,8 @@ type Sub struct {
 	Labels, Annotations map[string]string
 	Created             time.Time
 	Deleting            bool
-	// NameLost reports that a namespace outside of the tree had the name when the SubNamespace, with its present spec, asked for that
-	// name.
+	// NameLost reports that a namespace outside of the tree had the name when the SubNamespace, with its present spec,
+	// asked for that name.
 	NameLost bool
 }
 
@@ -65,8 +67,8 @@ type Tenant struct {
 	Name, UID, Template string
 	AllowCascading      bool
 	Deleting            bool
-	// Creator is the user who made the LNamespace, "" where a cluster admin did and stated no other. Created is when the LNamespace was
-	// made.
+	// Creator is the user who made the LNamespace, "" where a cluster admin did and stated no other. Created is when
+	// the LNamespace was made.
 	Creator string
 	Created time.Time
 	// Listed holds the users, managers and sudoers, each as the String of its Subject.
@@ -94,7 +96,8 @@ func (n *Namespace) Bound() bool { return n.label(v1alpha1.LabelBound) == v1alph
 // TenantUID is the UID of the LNamespace that made or adopted the namespace, or "".
 func (n *Namespace) TenantUID() string { return n.Annotations[v1alpha1.AnnotationLNamespaceUID] }
 
-// FormerRoot returns the first name in the annotation ancestry, or "": the root of the tree that the namespace is in, or was in last.
+// FormerRoot returns the first name in the annotation ancestry, or "": the root of the tree that the namespace is in,
+// or was in last.
 func (n *Namespace) FormerRoot() string {
 	root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
 	return root
@@ -163,7 +166,8 @@ func (s *Snapshot) WithoutNamespace(name string) *Snapshot {
 	return &c
 }
 
-// relinkName updates children and instances: name had the parent and template of old, and has those of n. Either may be nil.
+// relinkName updates children and instances: name had the parent and template of old, and has those of n. Either may be
+// nil.
 func (s *Snapshot) relinkName(name string, old, n *Namespace) {
 	var oldParent, oldTemplate, parent, template string
 	if old != nil {

@@ -14,8 +14,9 @@ type Hierarchy struct {
 	Namespace, UID string
 	// Parent is spec.parent: a name, "" where a root is asked for, nil where nothing is asked for.
 	Parent *string
-	// ParentUID is the UID that the namespace called Parent had when the object began to ask for it. It is "" where there was no such
-	// namespace, or where its UID is not known. ParentUID is not part of the object, so Is ignores it.
+	// ParentUID is the UID that the namespace called Parent had when the object began to ask for it. It is "" where
+	// there was no such namespace, or where its UID is not known. ParentUID is not part of the object, so Is ignores
+	// it.
 	ParentUID      string
 	AllowCascading bool
 	Required       []string
@@ -40,8 +41,8 @@ func (h *Hierarchy) Asks(parent *string) bool {
 
 // Request is the place that a HierarchyConfiguration asks for and that its namespace has not been given yet.
 type Request struct {
-	// Asked is false where the object asks for nothing, or where the operator has carried out the request already. From then on the label
-	// parent alone decides, even if somebody has moved the namespace since.
+	// Asked is false where the object asks for nothing, or where the operator has carried out the request already. From
+	// then on the label parent alone decides, even if somebody has moved the namespace since.
 	Asked bool
 	// Parent is the parent that is asked for; "" asks for a root.
 	Parent string
@@ -49,8 +50,9 @@ type Request struct {
 	Obstacles []Obstacle
 }
 
-// RequestOf returns the place that the HierarchyConfiguration of the namespace called name asks for and that the namespace doesn't have
-// yet, with the obstacles in this forest. It returns the zero Request if the namespace or its HierarchyConfiguration is missing.
+// RequestOf returns the place that the HierarchyConfiguration of the namespace called name asks for and that the
+// namespace doesn't have yet, with the obstacles in this forest. It returns the zero Request if the namespace or its
+// HierarchyConfiguration is missing.
 func RequestOf(s *Snapshot, name string) Request {
 	n, h := s.Namespace(name), s.Hierarchy(name)
 	if n == nil || h == nil {
@@ -70,8 +72,8 @@ func RequestOf(s *Snapshot, name string) Request {
 	return r
 }
 
-// findStale returns an obstacle where h, of namespace n, asks for a namespace that has been deleted or replaced since. The user was allowed
-// to ask for the first namespace, which gives no right to a later one of the same name.
+// findStale returns an obstacle where h, of namespace n, asks for a namespace that has been deleted or replaced since.
+// The user was allowed to ask for the first namespace, which gives no right to a later one of the same name.
 func findStale(s *Snapshot, n *Namespace, h *Hierarchy) []Obstacle {
 	if h.Parent == nil || h.ParentUID == "" {
 		return nil
@@ -93,8 +95,8 @@ func findStale(s *Snapshot, n *Namespace, h *Hierarchy) []Obstacle {
 		"then set it again", *h.Parent)}
 }
 
-// ExcludedBy returns a namespace whose own request, not carried out yet, excludes a request of the namespace called name for a place
-// below parent. Both requests together would make a cycle. It is "" if there is no such namespace.
+// ExcludedBy returns a namespace whose own request, not carried out yet, excludes a request of the namespace called
+// name for a place below parent. Both requests together would make a cycle. It is "" if there is no such namespace.
 func ExcludedBy(s *Snapshot, name, parent string) string {
 	asking := ""
 	seen := map[string]bool{}
@@ -122,8 +124,8 @@ func Exclusion(other, name string) string {
 		"one of them back", other, name)
 }
 
-// OverruledParent returns the parent that the HierarchyConfiguration of the namespace called name asked for and was given, if the label
-// parent was changed since. The label then decides.
+// OverruledParent returns the parent that the HierarchyConfiguration of the namespace called name asked for and was
+// given, if the label parent was changed since. The label then decides.
 func OverruledParent(s *Snapshot, name string) (asked string, overruled bool) {
 	n, h := s.Namespace(name), s.Hierarchy(name)
 	if n == nil || h == nil || h.Parent == nil || RequestOf(s, name).Asked || n.Parent() == *h.Parent {
@@ -132,15 +134,15 @@ func OverruledParent(s *Snapshot, name string) (asked string, overruled bool) {
 	return *h.Parent, true
 }
 
-// appliedParent returns the parent that the operator gave n last on behalf of h. counts is false where the record of that on n is
-// missing, or was written for another HierarchyConfiguration.
+// appliedParent returns the parent that the operator gave n last on behalf of h. counts is false where the record of
+// that on n is missing, or was written for another HierarchyConfiguration.
 func (h *Hierarchy) appliedParent(n *Namespace) (parent string, counts bool) {
 	uid, parent, found := strings.Cut(n.Annotations[v1alpha1.AnnotationAppliedParent], ":")
 	return parent, found && uid == h.UID
 }
 
-// asRequested returns n at the place that its HierarchyConfiguration asks for, with the record that the request was carried out. It
-// returns n itself where nothing differs, or where an obstacle prevents the request.
+// asRequested returns n at the place that its HierarchyConfiguration asks for, with the record that the request was
+// carried out. It returns n itself where nothing differs, or where an obstacle prevents the request.
 func asRequested(s *Snapshot, n *Namespace) *Namespace {
 	h, record := s.Hierarchy(n.Name), n.Annotations[v1alpha1.AnnotationAppliedParent]
 	r := RequestOf(s, n.Name)
@@ -181,8 +183,8 @@ func Placed(n *Namespace, parent string) *Namespace {
 	return moved
 }
 
-// MoveObstacles returns why no user can place n below parent, or make n a root where parent is "". It returns nil where n is there
-// already.
+// MoveObstacles returns why no user can place n below parent, or make n a root where parent is "". It returns nil where
+// n is there already.
 func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	if n.standsBelow(parent) {
 		return nil
@@ -222,15 +224,15 @@ func MoveObstacles(s *Snapshot, n *Namespace, parent string) []Obstacle {
 	return obstacles
 }
 
-// MarkedFor reports whether a cluster admin has marked n for the tree that parent is in. The value of the mark, the annotation adopt, is
-// the UID of the tree's LNamespace or of its root.
+// MarkedFor reports whether a cluster admin has marked n for the tree that parent is in. The value of the mark, the
+// annotation adopt, is the UID of the tree's LNamespace or of its root.
 func MarkedFor(s *Snapshot, n *Namespace, parent string) bool {
 	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.Namespace(s.RootOf(parent))
 	return mark != "" && root != nil && (mark == root.UID || mark == root.TenantUID() && s.TenantOf(root.Name) != nil)
 }
 
-// markedForOthers reports whether n, which is to join the tree of parent, has an annotation adopt that names another tree. The value
-// "true", which earlier versions took as a mark, names no tree and is ignored.
+// markedForOthers reports whether n, which is to join the tree of parent, has an annotation adopt that names another
+// tree. The value "true", which earlier versions took as a mark, names no tree and is ignored.
 func markedForOthers(s *Snapshot, n *Namespace, parent string) bool {
 	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.RootOf(parent)
 	return mark != "" && mark != v1alpha1.True && root != "" && root != s.RootOf(n.Name) && !MarkedFor(s, n, parent)

@@ -20,12 +20,13 @@ type Rules struct {
 	ReservedName func(name string) bool
 	// AllowCascading lets the deletion of any namespace delete the sub-namespaces below it.
 	AllowCascading bool
-	// CheckName returns an error that explains why a new sub-namespace in the tree of root may not bear that name; nil allows every
-	// name.
+	// CheckName returns an error that explains why a new sub-namespace in the tree of root may not bear that name; nil
+	// allows every name.
 	CheckName func(root, name string) error
 	// Limits are the limits of every tree, except for the fields that the LNamespace of a tree sets itself.
 	Limits v1alpha1.Limits
-	// Billing names the labels that the operator writes from the billing of an LNamespace on each namespace of its tree.
+	// Billing names the labels that the operator writes from the billing of an LNamespace on each namespace of its
+	// tree.
 	Billing BillingKeys
 }
 
@@ -33,8 +34,8 @@ func (r Rules) isProtected(n *Namespace) bool {
 	return n.label(v1alpha1.LabelProtected) == v1alpha1.True || r.ProtectedName != nil && r.ProtectedName(n.Name)
 }
 
-// These keys of the API server and of kubectl are never inherited, whatever the configuration says. The API server resets metadataName, so
-// to inherit it would make an endless loop.
+// These keys of the API server and of kubectl are never inherited, whatever the configuration says. The API server
+// resets metadataName, so to inherit it would make an endless loop.
 const (
 	metadataName = "kubernetes.io/metadata.name"
 	lastApplied  = "kubectl.kubernetes.io/last-applied-configuration"
@@ -74,8 +75,8 @@ func (d side) allowsKey(key string) bool {
 	return d.local != nil && d.local(key) && !isNeverInherited(key) && !d.billing.Has(key)
 }
 
-// declareKeys returns d with the keys that h propagates added to those that are inherited. The result is for the namespace of h and for
-// its descendants. h may be nil.
+// declareKeys returns d with the keys that h propagates added to those that are inherited. The result is for the
+// namespace of h and for its descendants. h may be nil.
 func (d side) declareKeys(h *Hierarchy) side {
 	keys := h.declaredKeys(d.index)
 	if len(keys) == 0 {
@@ -90,7 +91,8 @@ func (d side) declareKeys(h *Hierarchy) side {
 	return d
 }
 
-// passKeys returns the values in above that the namespace of h inherits: those whose keys h doesn't override. h may be nil.
+// passKeys returns the values in above that the namespace of h inherits: those whose keys h doesn't override. h may be
+// nil.
 func (d side) passKeys(h *Hierarchy, above map[string]string) map[string]string {
 	keys := h.overriddenKeys(d.index)
 	if len(keys) == 0 {
@@ -118,17 +120,17 @@ func (n *Namespace) operatorKeys() map[string]bool {
 	return ours
 }
 
-// effective holds the values that the operator wants on a namespace (written), and those that the namespace's descendants inherit
-// (flowing).
+// effective holds the values that the operator wants on a namespace (written), and those that the namespace's
+// descendants inherit (flowing).
 type effective struct {
 	written, flowing map[string]string
 	left             map[string]bool // keys that keep their present value, because only a person may set the wanted one
 	refused          []string        // keys of the SubNamespace's spec that the configuration doesn't allow, with their marks
 }
 
-// effectiveKeys computes rule E of docs/behaviour/subnamespaces.md for the labels or the annotations of one namespace. above holds the
-// inherited values; sub is the SubNamespace that owns n, or nil. The value of a key comes from the spec of sub, else from above, else
-// from what somebody set on n.
+// effectiveKeys computes rule E of docs/behaviour/subnamespaces.md for the labels or the annotations of one namespace.
+// above holds the inherited values; sub is the SubNamespace that owns n, or nil. The value of a key comes from the spec
+// of sub, else from above, else from what somebody set on n.
 func (d side) effectiveKeys(n *Namespace, sub *Sub, above map[string]string) effective {
 	e := effective{written: map[string]string{}, flowing: map[string]string{}, left: map[string]bool{}}
 	own, ours := d.of(n), n.operatorKeys()
@@ -167,8 +169,8 @@ func (e *effective) takeKey(d side, key, value string) {
 	}
 }
 
-// inheritedKeys computes, for labels and annotations, what the namespace called name should carry. The namespace must not be
-// halted.
+// inheritedKeys computes, for labels and annotations, what the namespace called name should carry. The namespace must
+// not be halted.
 func inheritedKeys(s *Snapshot, name string) [2]effective {
 	var result [2]effective
 	sources, _ := s.Sources(name)
@@ -192,9 +194,10 @@ func inheritedKeys(s *Snapshot, name string) [2]effective {
 	return result
 }
 
-// freezeKeys keeps the keys that n got from templates while those templates can't be judged, for example because one is missing. It keeps
-// every key that the operator wrote on n and that nothing else asks for now. Only the namespace that references the template is frozen;
-// its descendants continue to inherit from it. Billing labels follow the LNamespace meanwhile.
+// freezeKeys keeps the keys that n got from templates while those templates can't be judged, for example because one is
+// missing. It keeps every key that the operator wrote on n and that nothing else asks for now. Only the namespace that
+// references the template is frozen; its descendants continue to inherit from it. Billing labels follow the LNamespace
+// meanwhile.
 func (d side) freezeKeys(n *Namespace, e *effective) {
 	for key := range n.operatorKeys() {
 		bare, isAnnotation := strings.CutPrefix(key, "@")
@@ -222,10 +225,11 @@ func owningSub(s *Snapshot, name string) *Sub {
 const NotTransferred = "these keys are not set here: the configuration does not allow them, or they would lower a level of pod security. " +
 	"Only a cluster admin lowers such a level, from the root downwards. Keys: "
 
-// RefusedKeys returns the keys that the namespace called name does not get as asked, though it may have them with another value.
-// One reason is that the configuration does not allow a key of its SubNamespace's spec. All others concern the level of pod security:
-// the operator never sets privileged, and neither lowers a level or its version, nor takes the level off. Then the level's key is listed.
-// The keys are in alphabetical order; those of annotations have a leading @.
+// RefusedKeys returns the keys that the namespace called name does not get as asked, though it may have them with
+// another value. One reason is that the configuration does not allow a key of its SubNamespace's spec. All others
+// concern the level of pod security: the operator never sets privileged, and neither lowers a level or its version, nor
+// takes the level off. Then the level's key is listed. The keys are in alphabetical order; those of annotations have a
+// leading @.
 func RefusedKeys(s *Snapshot, name string) []string {
 	if s.Namespace(name) == nil {
 		return nil
@@ -239,7 +243,8 @@ func RefusedKeys(s *Snapshot, name string) []string {
 	return slices.Compact(refused)
 }
 
-// flowDiffers reports whether the values that descendants inherit from the namespace called name differ between a and b.
+// flowDiffers reports whether the values that descendants inherit from the namespace called name differ between a and
+// b.
 func flowDiffers(a, b *Snapshot, name string) bool {
 	x, y := inheritedKeys(a, name), inheritedKeys(b, name)
 	return !maps.Equal(x[0].flowing, y[0].flowing) || !maps.Equal(x[1].flowing, y[1].flowing)

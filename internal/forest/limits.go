@@ -8,8 +8,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Limits returns the limits of the tree of root: each field from its LNamespace, or else from the configuration. A nil field is no
-// limit.
+// Limits returns the limits of the tree of root: each field from its LNamespace, or else from the configuration. A nil
+// field is no limit.
 func (s *Snapshot) Limits(root string) v1alpha1.Limits {
 	limits := s.rules.Limits
 	if tenant := s.TenantOf(root); tenant != nil {
@@ -40,14 +40,15 @@ func TooDeep(s *Snapshot, root string, depth int) string {
 	return fmt.Sprintf("%s: depth %d exceeds the limit of %d: choose a place nearer to the root%s", treeName(s, root), depth, most, raise)
 }
 
-// NoRoom returns a sentence that explains why the tree of root has no room for as many more namespaces as adding says, or "". reserved is
-// the number of namespaces that are being created and that the snapshot doesn't hold yet: they count as in use.
+// NoRoom returns a sentence that explains why the tree of root has no room for as many more namespaces as adding says,
+// or "". reserved is the number of namespaces that are being created and that the snapshot doesn't hold yet: they count
+// as in use.
 func NoRoom(s *Snapshot, root string, reserved, adding int) string {
 	return noRoom(s, root, reserved, adding, 1)
 }
 
-// noRoom is NoRoom for a move that adds joining namespaces to the tree together. If joining is greater than 1, the text states it. The text
-// also states how many namespaces would have to be deleted first.
+// noRoom is NoRoom for a move that adds joining namespaces to the tree together. If joining is greater than 1, the text
+// states it. The text also states how many namespaces would have to be deleted first.
 func noRoom(s *Snapshot, root string, reserved, adding, joining int) string {
 	limit := s.Limits(root).SubNamespaces
 	if limit == nil {
@@ -82,8 +83,8 @@ func OneOr(n int) string {
 	return strconv.Itoa(n)
 }
 
-// CountAwaited counts the SubNamespaces in the tree of root that have no namespace, whatever the reason: each may still get one. It leaves
-// out the SubNamespace name in parent, and those that are being deleted.
+// CountAwaited counts the SubNamespaces in the tree of root that have no namespace, whatever the reason: each may still
+// get one. It leaves out the SubNamespace name in parent, and those that are being deleted.
 func CountAwaited(s *Snapshot, root, parent, name string) int {
 	count := 0
 	for _, at := range append(s.Subtree(root), root) {
@@ -97,8 +98,8 @@ func CountAwaited(s *Snapshot, root, parent, name string) int {
 	return count
 }
 
-// countHeight returns the distance from name to its deepest descendant, halted or not; 0 without children. A namespace in a cycle counts
-// once.
+// countHeight returns the distance from name to its deepest descendant, halted or not; 0 without children. A namespace
+// in a cycle counts once.
 func countHeight(s *Snapshot, name string) int {
 	seen, height := map[string]bool{name: true}, -1
 	for level := []string{name}; len(level) > 0; height++ {
@@ -116,8 +117,9 @@ func countHeight(s *Snapshot, name string) int {
 	return height
 }
 
-// Crowded returns why the tree that name moves into has no place for name and its descendants: one sentence for each limit that the move
-// would break. s is the forest after the move, and before is the forest before it. The new parent must not be below name.
+// Crowded returns why the tree that name moves into has no place for name and its descendants: one sentence for each
+// limit that the move would break. s is the forest after the move, and before is the forest before it. The new parent
+// must not be below name.
 func Crowded(s, before *Snapshot, name string) []string {
 	parent := before.Place(s.Namespace(name).Parent())
 	if !parent.InTree() {

@@ -17,11 +17,12 @@ type Change struct {
 // Empty reports that there is nothing to write.
 func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) == 0 }
 
-// DesiredChange returns the change that gives the namespace called name all that it should carry. These are the tree labels, ancestry,
-// inherited keys, the labels that its LNamespace gives a root, and the place that its HierarchyConfiguration asks for. The change is
-// empty for a namespace that is missing, protected or terminating. A halted namespace gets its root labels and the place that was asked
-// for, nothing else. A namespace whose holders (see HeldBy) the tenant no longer lists is released, halted or not. From a namespace that
-// left the forest, everything that the operator wrote is removed.
+// DesiredChange returns the change that gives the namespace called name all that it should carry. These are the tree
+// labels, ancestry, inherited keys, the labels that its LNamespace gives a root, and the place that its
+// HierarchyConfiguration asks for. The change is empty for a namespace that is missing, protected or terminating. A
+// halted namespace gets its root labels and the place that was asked for, nothing else. A namespace whose holders (see
+// HeldBy) the tenant no longer lists is released, halted or not. From a namespace that left the forest, everything that
+// the operator wrote is removed.
 func DesiredChange(s *Snapshot, name string) Change {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating || s.rules.isProtected(n) {
@@ -117,8 +118,8 @@ func wantedNamespace(s *Snapshot, n *Namespace) *Namespace {
 	return w
 }
 
-// cascadingValue is "true" where the LNamespace or the HierarchyConfiguration of n allows that the deletion of n also deletes what is
-// below it. Otherwise it is "".
+// cascadingValue is "true" where the LNamespace or the HierarchyConfiguration of n allows that the deletion of n also
+// deletes what is below it. Otherwise it is "".
 func cascadingValue(s *Snapshot, n *Namespace) string {
 	tenant, h := s.Tenant(n.Name), s.Hierarchy(n.Name)
 	if tenant != nil && tenant.UID == n.TenantUID() && tenant.AllowCascading || h != nil && h.AllowCascading {
@@ -127,8 +128,8 @@ func cascadingValue(s *Snapshot, n *Namespace) string {
 	return ""
 }
 
-// deriveKeys sets on n the keys that follow from path alone: the tree labels, the ancestry and the digest of the parent's UID. An empty
-// path removes them.
+// deriveKeys sets on n the keys that follow from path alone: the tree labels, the ancestry and the digest of the
+// parent's UID. An empty path removes them.
 func deriveKeys(s *Snapshot, n *Namespace, path []string) {
 	deriveTreeLabels(n.Labels, path)
 	delete(n.Annotations, v1alpha1.AnnotationAncestry)
@@ -150,8 +151,8 @@ func deriveTreeLabels(labels map[string]string, path []string) {
 	}
 }
 
-// inheritKeys writes the values that e wants on n, which is a copy of old. It removes the keys that the operator wrote earlier and that
-// are no longer wanted, and records which keys are the operator's.
+// inheritKeys writes the values that e wants on n, which is a copy of old. It removes the keys that the operator wrote
+// earlier and that are no longer wanted, and records which keys are the operator's.
 func (n *Namespace) inheritKeys(old *Namespace, e [2]effective) {
 	was, ours := old.operatorKeys(), []string{}
 	for i, d := range (Rules{}).bothSides() {
@@ -200,8 +201,8 @@ func diffMap(old, wanted map[string]string) map[string]*string {
 	return changes
 }
 
-// NewChild returns the namespace that the operator creates for the SubNamespace sub, with everything that its first version must
-// carry. The snapshot doesn't hold the namespace, and may not hold sub yet.
+// NewChild returns the namespace that the operator creates for the SubNamespace sub, with everything that its first
+// version must carry. The snapshot doesn't hold the namespace, and may not hold sub yet.
 func NewChild(s *Snapshot, sub *Sub) *Namespace {
 	return completeKeys(s.WithSub(sub), &Namespace{Name: sub.Name, Labels: map[string]string{
 		v1alpha1.LabelCreatedBy: v1alpha1.OperatorName,
@@ -210,8 +211,8 @@ func NewChild(s *Snapshot, sub *Sub) *Namespace {
 	}})
 }
 
-// NewRoot returns the namespace that the operator creates for the LNamespace tenant, with everything that its first version must
-// carry.
+// NewRoot returns the namespace that the operator creates for the LNamespace tenant, with everything that its first
+// version must carry.
 func NewRoot(s *Snapshot, tenant *Tenant) *Namespace {
 	n := &Namespace{
 		Name:        tenant.Name,
@@ -222,8 +223,8 @@ func NewRoot(s *Snapshot, tenant *Tenant) *Namespace {
 	return completeKeys(s.WithTenant(tenant), n)
 }
 
-// Adoption returns the change that makes the existing namespace of tenant's name the tenant's root. It removes the cluster admin's
-// annotation adopt.
+// Adoption returns the change that makes the existing namespace of tenant's name the tenant's root. It removes the
+// cluster admin's annotation adopt.
 func Adoption(s *Snapshot, tenant *Tenant) Change {
 	old := s.Namespace(tenant.Name)
 	n := old.clone()
@@ -238,9 +239,9 @@ func completeKeys(s *Snapshot, n *Namespace) *Namespace {
 	return wantedNamespace(s.WithNamespace(n), n)
 }
 
-// AffectedNamespaces returns the namespaces whose place, keys or copies may differ between old and s after name changed. These are name
-// itself, and the namespaces that the change makes the operator release, or keeps it from releasing. If the place of name changed, or
-// what it passes on, they also are all its descendants.
+// AffectedNamespaces returns the namespaces whose place, keys or copies may differ between old and s after name
+// changed. These are name itself, and the namespaces that the change makes the operator release, or keeps it from
+// releasing. If the place of name changed, or what it passes on, they also are all its descendants.
 func AffectedNamespaces(s, old *Snapshot, name string) []string {
 	affected := append([]string{name}, otherwiseAbandoned(s, old, name)...)
 	if reachesBelow(s, old, name) {

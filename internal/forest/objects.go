@@ -9,8 +9,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// NamespaceOf returns the facts of a Namespace. The annotation last-applied-configuration of kubectl is left out: it is long, and
-// the forest never reads it.
+// NamespaceOf returns the facts of a Namespace. The annotation last-applied-configuration of kubectl is left out: it is
+// long, and the forest never reads it.
 func NamespaceOf(n metav1.Object) *Namespace {
 	annotations := n.GetAnnotations()
 	if _, ok := annotations[corev1.LastAppliedConfigAnnotation]; ok {

@@ -8,9 +8,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Obstacle explains why the operator can't create, adopt or move a namespace: the reason that a condition shows, and a sentence. The
-// zero value is no obstacle. The sentence names what is in the way, and never its owner, whom the reader may not be allowed to
-// know.
+// Obstacle explains why the operator can't create, adopt or move a namespace: the reason that a condition shows, and a
+// sentence. The zero value is no obstacle. The sentence names what is in the way, and never its owner, whom the reader
+// may not be allowed to know.
 type Obstacle struct {
 	Reason  v1alpha1.Reason
 	Message string
@@ -42,9 +42,9 @@ func ParentObstacle(s *Snapshot, parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NameObstacle returns why the SubNamespace name in parent can't have a namespace of its name. The reason is NameTaken where a namespace
-// outside of the tree has the name. The SubNamespace doesn't wait for such a name: otherwise, when the owners of that namespace delete
-// and create it anew, it could appear in this tree instead.
+// NameObstacle returns why the SubNamespace name in parent can't have a namespace of its name. The reason is NameTaken
+// where a namespace outside of the tree has the name. The SubNamespace doesn't wait for such a name: otherwise, when
+// the owners of that namespace delete and create it anew, it could appear in this tree instead.
 func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 	n := s.Namespace(name)
 	switch {
@@ -72,14 +72,14 @@ func NameObstacle(s *Snapshot, parent, name string) Obstacle {
 		describeGraft(name, parent), askAgain)
 }
 
-// describeGraft is the way for a namespace that belongs to the SubNamespace of its name in parent, but has lost the labels by which it
-// does.
+// describeGraft is the way for a namespace that belongs to the SubNamespace of its name in parent, but has lost the
+// labels by which it does.
 func describeGraft(name, parent string) string {
 	return "if that namespace belongs here, a cluster admin can bind it: kubectl warren graft " + name + " " + parent
 }
 
-// NameLost returns the obstacle of a SubNamespace whose name is free now, but belonged to a namespace outside of its tree when the
-// SubNamespace asked for it.
+// NameLost returns the obstacle of a SubNamespace whose name is free now, but belonged to a namespace outside of its
+// tree when the SubNamespace asked for it.
 func NameLost(name string) Obstacle {
 	return newObstacle(v1alpha1.ReasonNameTaken, "the name %s belonged to a namespace outside of this tree; %s", name, askAgain)
 }
@@ -93,8 +93,8 @@ func shareTree(s *Snapshot, parent string, n *Namespace) bool {
 	return own.InTree() && (n.Name == own.Path[0] || n.Parent() != "" && s.RootOf(n.Name) == own.Path[0])
 }
 
-// NamingObstacle returns the naming policies that the name of a new namespace below parent breaks, or no obstacle. parent must be in a
-// tree.
+// NamingObstacle returns the naming policies that the name of a new namespace below parent breaks, or no obstacle.
+// parent must be in a tree.
 func NamingObstacle(s *Snapshot, parent, name string) Obstacle {
 	if s.rules.CheckName == nil {
 		return Obstacle{}
@@ -114,9 +114,10 @@ func DepthObstacle(s *Snapshot, parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NotAdoptable explains why the existing namespace n, which tenant doesn't own, can't become the root of tenant; "" if it can. A cluster
-// admin must have marked n for the UID of this LNamespace or for its maker. And n must not be terminating, protected, halted, a
-// sub-namespace or a template. The webhook and the reconciler both ask it about the LNamespace as it is stored.
+// NotAdoptable explains why the existing namespace n, which tenant doesn't own, can't become the root of tenant; "" if
+// it can. A cluster admin must have marked n for the UID of this LNamespace or for its maker. And n must not be
+// terminating, protected, halted, a sub-namespace or a template. The webhook and the reconciler both ask it about the
+// LNamespace as it is stored.
 func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	kind, mark := s.KindOf(n), n.Annotations[v1alpha1.AnnotationAdopt]
 	switch {
@@ -136,15 +137,16 @@ func NotAdoptable(s *Snapshot, n *Namespace, tenant *Tenant) string {
 	return ""
 }
 
-// NotMarked reports that the namespace of tenant's name exists and that no mark names the tenant. The message says nothing else about
-// that namespace, which may be another user's.
+// NotMarked reports that the namespace of tenant's name exists and that no mark names the tenant. The message says
+// nothing else about that namespace, which may be another user's.
 func NotMarked(tenant *Tenant) string {
 	return "namespace " + tenant.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(tenant.Name, tenant)
 }
 
-// adoptCommand returns the command by which a cluster admin lets tenant adopt a namespace. The command names the LNamespace's maker, which
-// stays the same if a refused LNamespace is created again. A user's name is quoted for the shell where necessary. With --overwrite, the
-// command also works where the namespace is marked for another user, which the reader may not know.
+// adoptCommand returns the command by which a cluster admin lets tenant adopt a namespace. The command names the
+// LNamespace's maker, which stays the same if a refused LNamespace is created again. A user's name is quoted for the
+// shell where necessary. With --overwrite, the command also works where the namespace is marked for another user, which
+// the reader may not know.
 func adoptCommand(namespace string, tenant *Tenant) string {
 	user := tenant.describeMaker()
 	plain := func(r rune) bool {
@@ -170,8 +172,8 @@ func WaitingFor(s *Snapshot, name string) []string {
 	return s.Children(name)
 }
 
-// ParentCycle returns the cycle of parents that the namespace called name is in, such as "b -> c -> b", from name back to name. It
-// returns "" where name is in no cycle.
+// ParentCycle returns the cycle of parents that the namespace called name is in, such as "b -> c -> b", from name back
+// to name. It returns "" where name is in no cycle.
 func ParentCycle(s *Snapshot, name string) string { return cycleThrough(s, name, (*Namespace).Parent) }
 
 // TemplateCycle returns the cycle of templates that name is in, as ParentCycle does.

@@ -8,12 +8,12 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Sources lists the namespaces whose propagated objects a namespace gets, topmost first: the chain of templates, then the
-// ancestors.
+// Sources lists the namespaces whose propagated objects a namespace gets, topmost first: the chain of templates, then
+// the ancestors.
 type Sources struct {
 	Names []string
-	// Unknown explains why everything that came from templates is frozen: a namespace of the chain is missing, terminating, no template
-	// or in a cycle. Names then holds the ancestors alone.
+	// Unknown explains why everything that came from templates is frozen: a namespace of the chain is missing,
+	// terminating, no template or in a cycle. Names then holds the ancestors alone.
 	Unknown string
 	chain   []string
 	of      *Snapshot
@@ -22,8 +22,8 @@ type Sources struct {
 // Has reports whether objects are propagated from namespace to this place.
 func (p Sources) Has(namespace string) bool { return slices.Contains(p.Names, namespace) }
 
-// Frozen reports whether a copy from namespace must stay as it is because it came, or may have come, from templates that can't be judged
-// now.
+// Frozen reports whether a copy from namespace must stay as it is because it came, or may have come, from templates
+// that can't be judged now.
 func (p Sources) Frozen(namespace string) bool {
 	if p.Unknown == "" || p.Has(namespace) {
 		return false
@@ -32,9 +32,10 @@ func (p Sources) Frozen(namespace string) bool {
 	return slices.Contains(p.chain, namespace) || n == nil || n.Type() == v1alpha1.TypeTemplate
 }
 
-// Sources returns the namespaces from which objects are propagated to the namespace called name. ok is false where nothing may be written
-// or removed: the namespace is halted, protected, terminating or gone, or the operator is about to release a namespace above it. A
-// namespace that is not in the forest, or about to be released, has no sources, and ok is true: the operator removes what it wrote there.
+// Sources returns the namespaces from which objects are propagated to the namespace called name. ok is false where
+// nothing may be written or removed: the namespace is halted, protected, terminating or gone, or the operator is about
+// to release a namespace above it. A namespace that is not in the forest, or about to be released, has no sources, and
+// ok is true: the operator removes what it wrote there.
 func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating {
@@ -44,8 +45,8 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	if place.Halted() || s.rules.isProtected(n) {
 		return Sources{}, false
 	}
-	// The operator is about to release a namespace on the path; plans may come before that, as when the operator starts. The namespace
-	// itself has no sources, so its copies are removed. Below it, nothing is written or removed.
+	// The operator is about to release a namespace on the path; plans may come before that, as when the operator
+	// starts. The namespace itself has no sources, so its copies are removed. Below it, nothing is written or removed.
 	if at := slices.IndexFunc(place.Path, func(on string) bool { return isAbandoned(s, s.Namespace(on)) }); at >= 0 {
 		return Sources{}, place.Path[at] == name
 	}
@@ -65,8 +66,8 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	return sources, true
 }
 
-// templateChain returns the chain of templates that n references, outermost first, and why the chain can't be judged, or "". A
-// chain that can't be judged holds the names as far as they are known.
+// templateChain returns the chain of templates that n references, outermost first, and why the chain can't be judged,
+// or "". A chain that can't be judged holds the names as far as they are known.
 func (s *Snapshot) templateChain(n *Namespace) (chain []string, unknown string) {
 	for name := n.Template(); name != ""; {
 		t := s.Namespace(name)
@@ -96,8 +97,8 @@ func TemplateProblem(s *Snapshot, name string) string {
 	return sources.Unknown
 }
 
-// Below yields every namespace below name by the labels parent and template, halted or not: all whose place, inheritance or copies may
-// depend on name. Each is yielded once, even in a cycle, and name itself is not.
+// Below yields every namespace below name by the labels parent and template, halted or not: all whose place,
+// inheritance or copies may depend on name. Each is yielded once, even in a cycle, and name itself is not.
 func (s *Snapshot) Below(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		seen := map[string]bool{name: true}
@@ -131,7 +132,8 @@ func (s *Snapshot) Subtree(name string) []string {
 	return below
 }
 
-// IsBelow reports whether Subtree of ancestor has the namespace called name. It costs a climb from name, however large the tree is.
+// IsBelow reports whether Subtree of ancestor has the namespace called name. It costs a climb from name, however large
+// the tree is.
 func (s *Snapshot) IsBelow(name, ancestor string) bool {
 	for seen := map[string]bool{ancestor: true}; !seen[name]; {
 		seen[name] = true
@@ -157,8 +159,9 @@ func (s *Snapshot) Descendants(name string) (count, terminating int) {
 	return count, terminating
 }
 
-// SelectableLabels returns the labels of the namespace called name that selectors are matched against: its own labels, but the tree
-// labels are computed from this snapshot instead of read from the object. It is nil for a missing namespace.
+// SelectableLabels returns the labels of the namespace called name that selectors are matched against: its own labels,
+// but the tree labels are computed from this snapshot instead of read from the object. It is nil for a missing
+// namespace.
 func (s *Snapshot) SelectableLabels(name string) map[string]string {
 	n := s.Namespace(name)
 	if n == nil {

@@ -35,14 +35,14 @@ type Halt struct {
 // Place describes what a namespace is in the forest, and where it is.
 type Place struct {
 	Kind Kind
-	// Path holds the names from the root to the namespace, both included. It is empty for a halted namespace, a template, an
-	// instance and a namespace that is not in the forest.
+	// Path holds the names from the root to the namespace, both included. It is empty for a halted namespace, a
+	// template, an instance and a namespace that is not in the forest.
 	Path []string
 	Halt Halt
 }
 
-// Halted reports whether the operator gives nothing to a namespace whose labels ask for a place: its way to a root is broken, its labels
-// are invalid, or it is protected.
+// Halted reports whether the operator gives nothing to a namespace whose labels ask for a place: its way to a root is
+// broken, its labels are invalid, or it is protected.
 func (p Place) Halted() bool { return p.Halt.Reason != "" }
 
 // InTree reports whether the namespace is a root or a sub-namespace with a sound way to its root.
@@ -51,7 +51,8 @@ func (p Place) InTree() bool { return len(p.Path) > 0 }
 // Depth is the distance to the root. It is meaningful only if InTree.
 func (p Place) Depth() int { return len(p.Path) - 1 }
 
-// KindOf returns the kind that the labels of n claim, even if n is halted. It returns None for a protected namespace and for nil.
+// KindOf returns the kind that the labels of n claim, even if n is halted. It returns None for a protected namespace
+// and for nil.
 func (s *Snapshot) KindOf(n *Namespace) Kind {
 	if n == nil || s.rules.isProtected(n) {
 		return None
@@ -151,10 +152,9 @@ func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 	return path, Halt{}
 }
 
-// parentReplaced returns the halt of a sub-namespace n whose parent has another UID than recorded, and is at another place than the
-// recorded parent was. Without it, a user could make a namespace with the name of the old parent, and so get the children of the old one.
-// path leads from the root through n, and may continue to a namespace
-// below n.
+// parentReplaced returns the halt of a sub-namespace n whose parent has another UID than recorded, and is at another
+// place than the recorded parent was. Without it, a user could make a namespace with the name of the old parent, and so
+// get the children of the old one. path leads from the root through n, and may continue to a namespace below n.
 func parentReplaced(n *Namespace, path []string) Halt {
 	i := slices.Index(path, n.Name)
 	parent, now, before := path[i-1], strings.Join(path[:i], "/"), placeOfParent(n)
@@ -170,14 +170,15 @@ func parentReplaced(n *Namespace, path []string) Halt {
 		parent, before, v1alpha1.AnnotationAncestry)}
 }
 
-// recordsOther reports whether n records another UID than that of parent, the namespace that now has the name of n's parent.
+// recordsOther reports whether n records another UID than that of parent, the namespace that now has the name of n's
+// parent.
 func recordsOther(n, parent *Namespace) bool {
 	recorded := n.Annotations[v1alpha1.AnnotationParentUID]
 	return recorded != "" && !v1alpha1.RecordsUID(recorded, parent.UID)
 }
 
-// placeOfParent returns the recorded place of n's parent, such as org/team-a. It returns "" if n records no place, or was moved below
-// another parent since.
+// placeOfParent returns the recorded place of n's parent, such as org/team-a. It returns "" if n records no place, or
+// was moved below another parent since.
 func placeOfParent(n *Namespace) string {
 	place := strings.TrimSuffix(n.Annotations[v1alpha1.AnnotationAncestry], "/"+n.Name)
 	if place[strings.LastIndex(place, "/")+1:] != n.Parent() {
@@ -186,8 +187,9 @@ func placeOfParent(n *Namespace) string {
 	return place
 }
 
-// IsParentTaken reports whether n is halted because another namespace has taken the name of its parent: one at another place, in no tree,
-// or in termination. That namespace has no authority over n, which still belongs to the tree that its ancestry names.
+// IsParentTaken reports whether n is halted because another namespace has taken the name of its parent: one at another
+// place, in no tree, or in termination. That namespace has no authority over n, which still belongs to the tree that
+// its ancestry names.
 func (s *Snapshot) IsParentTaken(n *Namespace) bool {
 	switch s.Place(n.Name).Halt.Reason {
 	case v1alpha1.ReasonParentReplaced:
@@ -218,8 +220,8 @@ func (s *Snapshot) stepToParent(at *Namespace) (*Namespace, Halt) {
 	return up, Halt{}
 }
 
-// cycleMessage returns the halt for a climb that reached name, which is path[i], a second time. A namespace that is below the cycle, but
-// not in it, has a halted ancestor.
+// cycleMessage returns the halt for a climb that reached name, which is path[i], a second time. A namespace that is
+// below the cycle, but not in it, has a halted ancestor.
 func cycleMessage(path []string, i int, name string) Halt {
 	if i > 0 {
 		return ancestorHalted(name, v1alpha1.ReasonInCycle)
@@ -236,10 +238,12 @@ func (s *Snapshot) InTree(namespace, root string) bool {
 	return p.InTree() && p.Path[0] == root
 }
 
-// onlyRoot holds the label of a root that has no other label that Place reads. All such roots share this map, to save memory.
+// onlyRoot holds the label of a root that has no other label that Place reads. All such roots share this map, to save
+// memory.
 var onlyRoot = map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}
 
-// Placing returns n reduced to what Place reads, to save memory for callers that need nothing else. Maps that would be empty are nil.
+// Placing returns n reduced to what Place reads, to save memory for callers that need nothing else. Maps that would be
+// empty are nil.
 func (n *Namespace) Placing() *Namespace {
 	placing := &Namespace{Name: n.Name, UID: n.UID, Terminating: n.Terminating,
 		Labels: selectKeys(n.Labels, v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected)}

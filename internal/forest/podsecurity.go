@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// These labels of a Namespace determine which pods the API server admits there (Pod Security Standards). The Pod Security labels for
-// warnings and audits only inform, so they are inherited like any other label.
+// These labels of a Namespace determine which pods the API server admits there (Pod Security Standards). The Pod
+// Security labels for warnings and audits only inform, so they are inherited like any other label.
 const (
 	enforceLevel   = "pod-security.kubernetes.io/enforce"
 	enforceVersion = "pod-security.kubernetes.io/enforce-version"
@@ -57,9 +57,10 @@ func (l podLevel) version() string {
 	return fmt.Sprintf("v1.%d", l.minor)
 }
 
-// holdLevel keeps the Pod Security level of n from falling below the inherited level and below the level that n has now. Only a cluster
-// admin may lower a level, and the ValidatingAdmissionPolicies that confine the operator (its "cage") would refuse such a write. If the
-// keys in e ask for a lower level, the key of the level is added to the refused keys.
+// holdLevel keeps the Pod Security level of n from falling below the inherited level and below the level that n has
+// now. Only a cluster admin may lower a level, and the ValidatingAdmissionPolicies that confine the operator (its
+// "cage") would refuse such a write. If the keys in e ask for a lower level, the key of the level is added to the
+// refused keys.
 func (e *effective) holdLevel(d side, n *Namespace, above map[string]string) {
 	labels, ours := e.findStanding(n), n.operatorKeys()
 	asked, own, fromAbove := levelOf(labels), levelOf(n.Labels), levelOf(above)
@@ -97,8 +98,8 @@ func (e *effective) findStanding(n *Namespace) map[string]string {
 	return labels
 }
 
-// keepLevel gives n, which leaves the forest, the Pod Security labels that it had: a namespace must not become more open because
-// the operator released it.
+// keepLevel gives n, which leaves the forest, the Pod Security labels that it had: a namespace must not become more
+// open because the operator released it.
 func (n *Namespace) keepLevel(old *Namespace) {
 	if levelOf(old.Labels) == (podLevel{}) {
 		return

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// ReplacedValues returns the values that somebody set on the namespace called name, and on its descendants, and that inherited values
-// would replace. Each has the form "svc-1 team (z)": namespace, key, value. The snapshot must be the forest after the intended change.
+// ReplacedValues returns the values that somebody set on the namespace called name, and on its descendants, and that
+// inherited values would replace. Each has the form "svc-1 team (z)": namespace, key, value. The snapshot must be the
+// forest after the intended change.
 func ReplacedValues(s *Snapshot, name string) (labels, annotations []string) {
 	var replaced [2][]string
 	for _, at := range append([]string{name}, slices.Collect(s.Below(name))...) {

@@ -8,8 +8,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// UnmetChildren returns one obstacle for each required child that the namespace called name doesn't have as a bound child yet, in the
-// order of their names.
+// UnmetChildren returns one obstacle for each required child that the namespace called name doesn't have as a bound
+// child yet, in the order of their names.
 func UnmetChildren(s *Snapshot, name string) []Obstacle {
 	h, n := s.Hierarchy(name), s.Namespace(name)
 	if h == nil || n == nil || n.Terminating {
@@ -24,8 +24,8 @@ func UnmetChildren(s *Snapshot, name string) []Obstacle {
 	return obstacles
 }
 
-// childObstacle returns what keeps one required child from existing. underWay is the number of other children of the same parent that are
-// being created.
+// childObstacle returns what keeps one required child from existing. underWay is the number of other children of the
+// same parent that are being created.
 func childObstacle(s *Snapshot, parent, name string, underWay int) Obstacle {
 	sub, child, place := s.Sub(parent, name), s.Namespace(name), s.Place(parent)
 	why := func(reason v1alpha1.Reason, message string) Obstacle {
@@ -63,9 +63,9 @@ func childObstacle(s *Snapshot, parent, name string, underWay int) Obstacle {
 	return why(v1alpha1.ReasonChildPending, "SubNamespace "+parent+"/"+name+" is being created")
 }
 
-// awaitedByOthers reports whether namespaces that were not children of the required child before wait for a parent of its name. place is
-// that of the namespace that requires the child. A new child of that name would get them as children, and nobody would have checked
-// whether its maker may have them.
+// awaitedByOthers reports whether namespaces that were not children of the required child before wait for a parent of
+// its name. place is that of the namespace that requires the child. A new child of that name would get them as
+// children, and nobody would have checked whether its maker may have them.
 func awaitedByOthers(s *Snapshot, place Place, name string) bool {
 	path := strings.Join(append(slices.Clone(place.Path), name), "/")
 	return slices.ContainsFunc(WaitingFor(s, name), func(orphan string) bool {
@@ -73,8 +73,8 @@ func awaitedByOthers(s *Snapshot, place Place, name string) bool {
 	})
 }
 
-// MissingChildren returns the required children of parent for which the operator is to create a SubNamespace. These are the children
-// without a SubNamespace that either have no obstacle, or have a name that is taken outside of the tree.
+// MissingChildren returns the required children of parent for which the operator is to create a SubNamespace. These are
+// the children without a SubNamespace that either have no obstacle, or have a name that is taken outside of the tree.
 func MissingChildren(s *Snapshot, parent string) []string {
 	h, n := s.Hierarchy(parent), s.Namespace(parent)
 	if h == nil || n == nil || n.Terminating {
@@ -90,8 +90,8 @@ func MissingChildren(s *Snapshot, parent string) []string {
 			}
 			continue
 		}
-		// A SubNamespace is created once even for a name that is taken outside of the tree, so that its status records that the
-		// name was lost.
+		// A SubNamespace is created once even for a name that is taken outside of the tree, so that its status records
+		// that the name was lost.
 		lost := NameObstacle(s, parent, name).Reason == v1alpha1.ReasonNameTaken && s.Place(parent).InTree()
 		if !lost && (old != nil && old.Terminating || childObstacle(s, parent, name, underWay).Reason != v1alpha1.ReasonChildPending) {
 			continue

@@ -36,8 +36,8 @@ type Pair struct {
 	Binding *rbacv1.ClusterRoleBinding
 }
 
-// Objects are all access objects of one tenant. In the pairs of Self, this tenant is the only owner; the pairs that exist in the cluster
-// may have more owners.
+// Objects are all access objects of one tenant. In the pairs of Self, this tenant is the only owner; the pairs that
+// exist in the cluster may have more owners.
 type Objects struct {
 	Forms   Forms
 	Sudoers *rbacv1.RoleBinding
@@ -47,8 +47,8 @@ type Objects struct {
 	Sudo   Pair
 	Edit   Pair
 	Self   []Pair // one for each sudoer who is a User, in the order of the list
-	// Sole takes the place of Sudo, Edit and Self where one User is the only manager and the only sudoer; otherwise it is nil. It saves
-	// ClusterRoleBindings, all of which the API server reads for each request of any user.
+	// Sole takes the place of Sudo, Edit and Self where one User is the only manager and the only sudoer; otherwise it
+	// is nil. It saves ClusterRoleBindings, all of which the API server reads for each request of any user.
 	Sole *Pair
 }
 
@@ -85,11 +85,12 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 	return objects
 }
 
-// asYourself is kubectl with the sudoer's own name, as the API server knows it. $USER is another name where users log in by OIDC.
+// asYourself is kubectl with the sudoer's own name, as the API server knows it. $USER is another name where users log
+// in by OIDC.
 const asYourself = `kubectl --as="$(kubectl auth whoami -o jsonpath={.status.userInfo.username})"`
 
-// SudoStatus returns status.sudo, which shows sudoers the command to type. Only a User can impersonate itself; sudoers who are a Group or
-// a ServiceAccount impersonate SudoUser instead.
+// SudoStatus returns status.sudo, which shows sudoers the command to type. Only a User can impersonate itself; sudoers
+// who are a Group or a ServiceAccount impersonate SudoUser instead.
 func SudoStatus(tenant *v1alpha1.LNamespace, facts Facts) *v1alpha1.SudoStatus {
 	sudoers := grantedSubjects(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
 	group := v1alpha1.SudoersGroup(tenant.Name)
@@ -135,8 +136,8 @@ func (o Objects) SudoPairs() []Pair {
 // bindsNobody reports whether the pair has a role alone, because the list of its subjects is empty.
 func (p Pair) bindsNobody() bool { return len(p.Binding.Subjects) == 0 }
 
-// all returns every object. Where there is a sole pair, these include the pairs that it replaces. A role comes before its binding, and the
-// sudoers' RoleBinding before the users'.
+// all returns every object. Where there is a sole pair, these include the pairs that it replaces. A role comes before
+// its binding, and the sudoers' RoleBinding before the users'.
 func (o Objects) all() []Object {
 	objects := o.RootBindings()
 	pairs := o.separatePairs()

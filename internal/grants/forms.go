@@ -10,8 +10,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Forms are the forms of impersonation that the rules of sudo contain: one, or both during a change of the mode. The API server tries
-// the constrained form first, and the legacy form where the constrained one doesn't allow a request.
+// Forms are the forms of impersonation that the rules of sudo contain: one, or both during a change of the mode. The
+// API server tries the constrained form first, and the legacy form where the constrained one doesn't allow a request.
 type Forms struct{ Legacy, Constrained bool }
 
 // FormsOf returns the one form of a mode.
@@ -46,8 +46,8 @@ const (
 // reasonExtra is the user-extra key in which a sudoer may give a reason; the API server writes it to the audit log.
 const reasonExtra = "userextras/" + v1alpha1.Domain + "/reason"
 
-// impersonateRules returns rules that let their holder impersonate exactly one user or group. A rule without a resource name would let its
-// holder become anyone.
+// impersonateRules returns rules that let their holder impersonate exactly one user or group. A rule without a resource
+// name would let its holder become anyone.
 func (f Forms) impersonateRules(resource, name string) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	add := func(group, verb string) {
@@ -63,7 +63,8 @@ func (f Forms) impersonateRules(resource, name string) []rbacv1.PolicyRule {
 	return rules
 }
 
-// sudoRules returns the rules by which sudoers impersonate the group of their tenant, and SudoUser if a sudoer is not a User (needsUser).
+// sudoRules returns the rules by which sudoers impersonate the group of their tenant, and SudoUser if a sudoer is not a
+// User (needsUser).
 func (f Forms) sudoRules(tenant string, needsUser bool) []rbacv1.PolicyRule {
 	become := func(one Forms, verb string) []rbacv1.PolicyRule {
 		rules := one.impersonateRules("groups", v1alpha1.SudoersGroup(tenant))
@@ -84,9 +85,9 @@ func (f Forms) sudoRules(tenant string, needsUser bool) []rbacv1.PolicyRule {
 	return rules
 }
 
-// onNothingNamespaced returns the rules for requests outside of namespaces that sudoers may make in the constrained form: those for the
-// LNamespace of the tenant, and those without which kubectl itself fails. RoleBindings in the tree allow the requests inside its
-// namespaces.
+// onNothingNamespaced returns the rules for requests outside of namespaces that sudoers may make in the constrained
+// form: those for the LNamespace of the tenant, and those without which kubectl itself fails. RoleBindings in the tree
+// allow the requests inside its namespaces.
 func onNothingNamespaced(tenant string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"lnamespaces"}, ResourceNames: []string{tenant},

@@ -11,8 +11,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// groupsOfSudoers returns the groups among a binding's subjects that may be the sudoers of a tenant. SudoUser, which sudoers who are a
-// Group or a ServiceAccount impersonate, counts as its tenant's group: a right bound to that user is as good as one bound to the group.
+// groupsOfSudoers returns the groups among a binding's subjects that may be the sudoers of a tenant. SudoUser, which
+// sudoers who are a Group or a ServiceAccount impersonate, counts as its tenant's group: a right bound to that user is
+// as good as one bound to the group.
 func groupsOfSudoers(binding Object) []string {
 	var names []string
 	for _, subject := range Subjects(binding) {
@@ -36,9 +37,10 @@ type BoundGroup struct {
 	Leftover bool
 }
 
-// ForeignGroups returns the groups of sudoers that a binding names. It returns none for the operator's own ClusterRoleBindings, and none
-// for copies that it wrote for the LNamespace that has the tenant's name now. A binding in a root counts even if it is the operator's own,
-// because StopsGrant lets it pass. uidOf returns the UID of the LNamespace of a name; "" if there is none.
+// ForeignGroups returns the groups of sudoers that a binding names. It returns none for the operator's own
+// ClusterRoleBindings, and none for copies that it wrote for the LNamespace that has the tenant's name now. A binding
+// in a root counts even if it is the operator's own, because StopsGrant lets it pass. uidOf returns the UID of the
+// LNamespace of a name; "" if there is none.
 func ForeignGroups(binding Object, uidOf func(tenant string) types.UID) []BoundGroup {
 	var found []BoundGroup
 	for _, group := range groupsOfSudoers(binding) {
@@ -56,7 +58,8 @@ func ForeignGroups(binding Object, uidOf func(tenant string) types.UID) []BoundG
 	return found
 }
 
-// isSudoersCopy reports whether a binding is the operator's own copy of the RoleBinding that binds this group of sudoers.
+// isSudoersCopy reports whether a binding is the operator's own copy of the RoleBinding that binds this group of
+// sudoers.
 func isSudoersCopy(binding Object, group string) bool {
 	labels := binding.GetLabels()
 	return binding.GetNamespace() != "" && binding.GetName() == SudoersBinding && labels[v1alpha1.LabelInheritedFrom] != "" &&
@@ -69,9 +72,9 @@ func IsOurs(binding Object) bool {
 	return ok && Removable(binding, expected)
 }
 
-// WasGranted reports whether sudoers of this LNamespace held sudo before, with no foreign binding of their group in the way. If so,
-// status.sudoGrantedAt is set. Sudo may have been granted before that field existed. So an existing pair counts, too, if this LNamespace
-// owns it, its binding has subjects, and its role has the legacy form.
+// WasGranted reports whether sudoers of this LNamespace held sudo before, with no foreign binding of their group in the
+// way. If so, status.sudoGrantedAt is set. Sudo may have been granted before that field existed. So an existing pair
+// counts, too, if this LNamespace owns it, its binding has subjects, and its role has the legacy form.
 func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 	if tenant.Status.SudoGrantedAt != nil {
 		return true
@@ -89,10 +92,10 @@ func WasGranted(tenant *v1alpha1.LNamespace, actual Actual) bool {
 	return false
 }
 
-// StopsGrant reports whether a foreign binding of the tenant's group stops the tenant's first grant of sudo. namespace is that of the
-// binding, "" for a ClusterRoleBinding. A binding doesn't stop the grant if it is in the root, or in a namespace of the tree that is not
-// halted: a halted namespace may belong to an earlier LNamespace of the same name. A leftover, which the operator wrote for such an earlier
-// LNamespace, stops the grant in every namespace.
+// StopsGrant reports whether a foreign binding of the tenant's group stops the tenant's first grant of sudo. namespace
+// is that of the binding, "" for a ClusterRoleBinding. A binding doesn't stop the grant if it is in the root, or in a
+// namespace of the tree that is not halted: a halted namespace may belong to an earlier LNamespace of the same name. A
+// leftover, which the operator wrote for such an earlier LNamespace, stops the grant in every namespace.
 func StopsGrant(tenant, namespace string, leftover bool, inTree func(namespace string) bool) bool {
 	return leftover || namespace == "" || (namespace != tenant && !inTree(namespace))
 }
@@ -103,7 +106,8 @@ func IsCopied(object metav1.Object) bool {
 	return labels[v1alpha1.LabelInheritedFrom] != "" && object.GetNamespace() != labels[v1alpha1.LabelTenant]
 }
 
-// IsLeftToCollector reports whether a tenant has released the object by a mark (see Marked), so that the garbage collector deletes it.
+// IsLeftToCollector reports whether a tenant has released the object by a mark (see Marked), so that the garbage
+// collector deletes it.
 func IsLeftToCollector(object Object) bool {
 	return slices.ContainsFunc(Owners(object), func(o metav1.OwnerReference) bool { return o.UID == Marked })
 }

@@ -23,8 +23,8 @@ const (
 	Conflict Verdict = "Conflict"
 )
 
-// Judge compares an object that exists with the desired one of its kind and name. It is ours if it has our labels and either
-// an LNamespace among its owners or, without any, exactly the desired rules, roleRef and subjects.
+// Judge compares an object that exists with the desired one of its kind and name. It is ours if it has our labels and
+// either an LNamespace among its owners or, without any, exactly the desired rules, roleRef and subjects.
 func Judge(existing, desired Object) Verdict {
 	switch {
 	case !labelledAlike(existing, desired):
@@ -37,15 +37,15 @@ func Judge(existing, desired Object) Verdict {
 	return Drift
 }
 
-// Removable reports whether an object that is no longer wanted may be deleted. It requires less than Judge, because without an owner the
-// subjects are not known any more. It requires our labels, and one of these: an owner, the desired rules (in either form of impersonation),
-// or the desired roleRef.
+// Removable reports whether an object that is no longer wanted may be deleted. It requires less than Judge, because
+// without an owner the subjects are not known any more. It requires our labels, and one of these: an owner, the desired
+// rules (in either form of impersonation), or the desired roleRef.
 func Removable(existing, desired Object) bool {
 	return labelledAlike(existing, desired) && (len(Owners(existing)) > 0 || grantsAlike(existing, desired) || roleOfAnotherForm(existing))
 }
 
-// roleOfAnotherForm reports whether existing is a role as the operator writes it in either form of impersonation, even if that form is
-// not in force.
+// roleOfAnotherForm reports whether existing is a role as the operator writes it in either form of impersonation, even
+// if that form is not in force.
 func roleOfAnotherForm(existing Object) bool {
 	role, ok := existing.(*rbacv1.ClusterRole)
 	if !ok {
@@ -73,17 +73,17 @@ func grantsAlike(existing, desired Object) bool {
 	return !MustRecreate(existing, desired)
 }
 
-// MustRecreate reports whether existing has another roleRef than desired. A roleRef is immutable, so such an object has to be deleted
-// and created anew.
+// MustRecreate reports whether existing has another roleRef than desired. A roleRef is immutable, so such an object has
+// to be deleted and created anew.
 func MustRecreate(existing, desired Object) bool {
 	before, bound := roleRef(existing)
 	after, _ := roleRef(desired)
 	return bound && *before != *after
 }
 
-// Restore returns existing with everything put back that is ours: rules, subjects, owners, and the labels and annotations of our
-// domain. Others' labels and annotations stay, except labels by which the API server would aggregate the rules into one of its own
-// ClusterRoles.
+// Restore returns existing with everything put back that is ours: rules, subjects, owners, and the labels and
+// annotations of our domain. Others' labels and annotations stay, except labels by which the API server would aggregate
+// the rules into one of its own ClusterRoles.
 func Restore(existing, desired Object) Object {
 	restored := existing.DeepCopyObject().(Object)
 	restored.SetLabels(restoreKeys(existing.GetLabels(), desired.GetLabels()))
@@ -116,9 +116,9 @@ func restoreKeys(existing, desired map[string]string) map[string]string {
 	return restored
 }
 
-// Expected returns the object that the operator writes under the name and labels of existing, as far as existing determines it. A binding's
-// subjects, for example, are known only from the tenant's lists. It returns false for an object whose name the operator doesn't use, or
-// whose labels are not those that belong to its name.
+// Expected returns the object that the operator writes under the name and labels of existing, as far as existing
+// determines it. A binding's subjects, for example, are known only from the tenant's lists. It returns false for an
+// object whose name the operator doesn't use, or whose labels are not those that belong to its name.
 func Expected(existing Object) (Object, bool) {
 	if user, ok := SelfUser(existing.GetName()); ok {
 		self := selfPair(user, nil, formsOf(existing))
@@ -140,8 +140,8 @@ func Expected(existing Object) (Object, bool) {
 	return sameKey(existing, For(tenant, facts).all())
 }
 
-// formsOf returns the forms that a role contains, so that a role of any form is recognised. It returns the legacy form for every other
-// object.
+// formsOf returns the forms that a role contains, so that a role of any form is recognised. It returns the legacy form
+// for every other object.
 func formsOf(existing Object) Forms {
 	role, ok := existing.(*rbacv1.ClusterRole)
 	if ok && FormsIn(role) != (Forms{}) {

@@ -6,7 +6,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Two modes are never in force at once, but during a change from one to the other the rules of a tenant hold both forms of impersonation.
+// Two modes are never in force at once, but during a change from one to the other the rules of a tenant hold both forms
+// of impersonation.
 
 // OtherMode returns the mode that isn't mode.
 func OtherMode(mode v1alpha1.SudoMode) v1alpha1.SudoMode {
@@ -38,8 +39,8 @@ func (a Actual) SelfRoles() map[string]*rbacv1.ClusterRole {
 	return roles
 }
 
-// WrittenForms returns the forms that the operator has written into an existing ClusterRole. It returns none if another client has changed
-// the rules, so that such a change prolongs no form.
+// WrittenForms returns the forms that the operator has written into an existing ClusterRole. It returns none if another
+// client has changed the rules, so that such a change prolongs no form.
 func WrittenForms(role Object) Forms {
 	expected, ok := Expected(role)
 	if !ok || !grantsAlike(role, expected) {

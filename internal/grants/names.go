@@ -9,9 +9,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Names of the RoleBindings in a root, and of the ClusterRoles that sudoers hold in the tree: cluster-admin as their group, and
-// ImpersonateOnRole as themselves, for the constrained form of impersonation. ImpersonateOnRole is shipped in config/rbac, and the
-// operator never writes it.
+// Names of the RoleBindings in a root, and of the ClusterRoles that sudoers hold in the tree: cluster-admin as their
+// group, and ImpersonateOnRole as themselves, for the constrained form of impersonation. ImpersonateOnRole is shipped
+// in config/rbac, and the operator never writes it.
 const (
 	UsersBinding   = "warren:users"
 	SudoersBinding = "warren:sudoers"
@@ -28,25 +28,26 @@ const (
 	solePrefix = "warren:sole:"
 )
 
-// Each replacer makes a single pass over the name, so that it never changes the text of a replacement, which may contain ~.
+// Each replacer makes a single pass over the name, so that it never changes the text of a replacement, which may
+// contain ~.
 var (
 	escaper   = strings.NewReplacer("~", "~0", "/", "~1", "%", "~2")
 	unescaper = strings.NewReplacer("~0", "~", "~1", "/", "~2", "%")
 )
 
-// SudoName returns the name of the Pair (ClusterRole and ClusterRoleBinding) that lets sudoers impersonate the group of their tenant. If a
-// sudoer is not a User, the Pair also lets them impersonate SudoUser.
+// SudoName returns the name of the Pair (ClusterRole and ClusterRoleBinding) that lets sudoers impersonate the group of
+// their tenant. If a sudoer is not a User, the Pair also lets them impersonate SudoUser.
 func SudoName(tenant string) string { return sudoPrefix + tenant }
 
-// SudoUser is the user without rights of its own that sudoers who are a Group or a ServiceAccount impersonate. The name is reserved, so
-// no list can contain it.
+// SudoUser is the user without rights of its own that sudoers who are a Group or a ServiceAccount impersonate. The name
+// is reserved, so no list can contain it.
 func SudoUser(tenant string) string { return sudoPrefix + tenant }
 
 // EditName returns the name of the Pair that lets managers and sudoers edit their LNamespace.
 func EditName(tenant string) string { return editPrefix + tenant }
 
-// SelfName returns the name of the pair that lets user impersonate that user. RBAC names may contain any character but / and %, which are
-// escaped; no two users have the same pair.
+// SelfName returns the name of the pair that lets user impersonate that user. RBAC names may contain any character but
+// / and %, which are escaped; no two users have the same pair.
 func SelfName(user string) string { return selfPrefix + escaper.Replace(user) }
 
 // SelfUser returns the user in the name of a self pair; false if SelfName doesn't make that name.
@@ -59,8 +60,8 @@ func SelfUser(name string) (string, bool) {
 	return user, SelfName(user) == name
 }
 
-// SoleName returns the name of the pair of a tenant whose only manager and only sudoer is this user. A tenant's name has no colon, so two
-// tenants never have the same pair.
+// SoleName returns the name of the pair of a tenant whose only manager and only sudoer is this user. A tenant's name
+// has no colon, so two tenants never have the same pair.
 func SoleName(tenant, user string) string { return solePrefix + tenant + ":" + escaper.Replace(user) }
 
 // SoleUser returns the user in the name of a sole pair of the tenant; false if SoleName doesn't make that name.
@@ -86,7 +87,8 @@ type Key struct {
 	Name      string
 }
 
-// String returns the object's name for messages: "ClusterRole warren:sudo:payments", "RoleBinding payments/warren:users".
+// String returns the object's name for messages: "ClusterRole warren:sudo:payments", "RoleBinding
+// payments/warren:users".
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind + " " + k.Name
@@ -160,7 +162,8 @@ func (l List) Of(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	}
 }
 
-// ListsOf returns the lists whose subjects a binding has; none for an object that doesn't bind a whole list, such as a self pair.
+// ListsOf returns the lists whose subjects a binding has; none for an object that doesn't bind a whole list, such as a
+// self pair.
 func ListsOf(key Key, tenant string) []List {
 	switch key {
 	case Key{Kind: kindRoleBinding, Namespace: tenant, Name: UsersBinding}:
@@ -176,8 +179,8 @@ func ListsOf(key Key, tenant string) []List {
 	return nil
 }
 
-// Tenants returns the tenants that an access object belongs to: those that its owner references name, existing or not, and the one
-// that its label names.
+// Tenants returns the tenants that an access object belongs to: those that its owner references name, existing or not,
+// and the one that its label names.
 func Tenants(object Object) []string {
 	var tenants []string
 	for _, reference := range Owners(object) {

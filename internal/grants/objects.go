@@ -48,10 +48,11 @@ func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 	return newPair(meta, forms.impersonateRules("users", user), boundSubjects([]v1alpha1.Subject{subject}))
 }
 
-// solePair returns the pair by which one user may edit the tenant's LNamespace and use sudo in the tenant. For sudo, the user
-// impersonates their own user with the group of the tenant's sudoers. The name of the pair decides its rules and its subject. So no other
-// user gets these rules by a change of the lists, or because the API server sees one of the two objects late. The group needn't be a
-// subject: with sudo, requests still come from the same user, who may edit the LNamespace.
+// solePair returns the pair by which one user may edit the tenant's LNamespace and use sudo in the tenant. For sudo,
+// the user impersonates their own user with the group of the tenant's sudoers. The name of the pair decides its rules
+// and its subject. So no other user gets these rules by a change of the lists, or because the API server sees one of
+// the two objects late. The group needn't be a subject: with sudo, requests still come from the same user, who may edit
+// the LNamespace.
 func solePair(tenant *v1alpha1.LNamespace, user string, forms Forms) Pair {
 	rules := slices.Concat(forms.impersonateRules("users", user), forms.sudoRules(tenant.Name, false), editRules(tenant.Name))
 	return tenantPair(tenant, SoleName(tenant.Name, user), v1alpha1.AccessSole, rules,
@@ -72,8 +73,8 @@ func roleBinding(tenant *v1alpha1.LNamespace, name, access, role string, subject
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: tenant.Name, Name: name, Labels: labels,
-			// Copies carry the annotation, too: a copy that outlives its LNamespace must mean nothing to another one of the same
-			// name.
+			// Copies carry the annotation, too: a copy that outlives its LNamespace must mean nothing to another one of
+			// the same name.
 			Annotations:     map[string]string{v1alpha1.AnnotationLNamespaceUID: string(tenant.UID)},
 			OwnerReferences: []metav1.OwnerReference{Reference(tenant)},
 		},

@@ -12,14 +12,15 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Marked is the UID in the owner reference of a tenant that has given up a shared object. No object has that UID, so the garbage collector
-// removes the reference. With the last reference, it deletes the object.
+// Marked is the UID in the owner reference of a tenant that has given up a shared object. No object has that UID, so
+// the garbage collector removes the reference. With the last reference, it deletes the object.
 const Marked types.UID = "mark-for-deletion"
 
 const kindLNamespace = "LNamespace"
 
-// Reference returns the reference by which the tenant owns its access objects. It is no controller reference, because a shared pair has
-// several owners. It doesn't block the owner's deletion, because clusters may require a further right for a reference that does.
+// Reference returns the reference by which the tenant owns its access objects. It is no controller reference, because a
+// shared pair has several owners. It doesn't block the owner's deletion, because clusters may require a further right
+// for a reference that does.
 func Reference(tenant *v1alpha1.LNamespace) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindLNamespace, Name: tenant.Name, UID: tenant.UID,
@@ -47,8 +48,8 @@ func Shared(object Object) bool {
 	return object.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessSelf
 }
 
-// withOwner returns references with own in the place of the same tenant's reference, whatever its UID; if there is none, at the end.
-// References to other LNamespaces stay on a shared object only.
+// withOwner returns references with own in the place of the same tenant's reference, whatever its UID; if there is
+// none, at the end. References to other LNamespaces stay on a shared object only.
 func withOwner(references []metav1.OwnerReference, own metav1.OwnerReference, shared bool) []metav1.OwnerReference {
 	result := make([]metav1.OwnerReference, 0, len(references)+1)
 	placed := false
@@ -66,8 +67,8 @@ func withOwner(references []metav1.OwnerReference, own metav1.OwnerReference, sh
 	return result
 }
 
-// Release returns the shared object with the tenant's reference marked, or false if that changes nothing. A second reference of the
-// same tenant is dropped.
+// Release returns the shared object with the tenant's reference marked, or false if that changes nothing. A second
+// reference of the same tenant is dropped.
 func Release(existing Object, tenant string) (Object, bool) {
 	references := make([]metav1.OwnerReference, 0, len(existing.GetOwnerReferences()))
 	marked := false
@@ -89,8 +90,9 @@ func Release(existing Object, tenant string) (Object, bool) {
 	return released, true
 }
 
-// OwnersChanged returns the tenants whose ownership of a shared object differs between two versions of it. It returns false if the object
-// isn't shared, if no ownership differs, or if anything else differs, since that concerns all its tenants.
+// OwnersChanged returns the tenants whose ownership of a shared object differs between two versions of it. It returns
+// false if the object isn't shared, if no ownership differs, or if anything else differs, since that concerns all its
+// tenants.
 func OwnersChanged(before, after Object) ([]string, bool) {
 	if !Shared(before) {
 		return nil, false

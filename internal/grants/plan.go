@@ -23,27 +23,28 @@ const (
 	VerbEnsure Verb = "ensure"
 )
 
-// Step is one verb on one object. The existing object is looked up when the step is carried out, because an earlier step may have
-// written it.
+// Step is one verb on one object. The existing object is looked up when the step is carried out, because an earlier
+// step may have written it.
 type Step struct {
 	Verb    Verb
 	Desired Object
 	// Needs is the ClusterRole that must be as desired before this binding to it is written; the zero Key for none.
 	Needs Key
-	// Role is the desired ClusterRole of a binding that is removed because it refers to a role that the operator doesn't manage; otherwise
-	// nil. The role must be read again just before the removal. If the reason no longer holds, the binding is only narrowed.
+	// Role is the desired ClusterRole of a binding that is removed because it refers to a role that the operator
+	// doesn't manage; otherwise nil. The role must be read again just before the removal. If the reason no longer
+	// holds, the binding is only narrowed.
 	Role Object
 	// Last reports that a shared object that nobody else owns is deleted rather than marked.
 	Last bool
-	// Revokes reports that the step takes a right away. If such a step fails, other than by a conflict or a busy object, nothing is
-	// granted.
+	// Revokes reports that the step takes a right away. If such a step fails, other than by a conflict or a busy
+	// object, nothing is granted.
 	Revokes bool
 	// Moves reports that the step is one of those that move rights from one pair to another: nobody gains or loses any.
 	Moves bool
 }
 
-// Plan brings a tenant's existing objects to the desired ones: first all steps that take a right away, then roles before their
-// bindings. It is empty where nothing is to be done.
+// Plan brings a tenant's existing objects to the desired ones: first all steps that take a right away, then roles
+// before their bindings. It is empty where nothing is to be done.
 type Plan struct {
 	Steps     []Step
 	Conflicts []Key // the keys under which someone else's objects exist
@@ -55,10 +56,11 @@ type Withheld struct {
 	Everything bool
 	Sudo       bool // the pair that lets sudoers become their group, and SudoOn
 	Users      bool // the users' RoleBinding
-	// SudoAdditions: the sudo pair gets no new subjects, and loses those that left the list. Additions: the same applies to every object.
+	// SudoAdditions: the sudo pair gets no new subjects, and loses those that left the list. Additions: the same
+	// applies to every object.
 	SudoAdditions, Additions bool
-	// Bindings: RoleBindings in the root that don't exist yet are created later, when the objects that limit their subjects are
-	// there.
+	// Bindings: RoleBindings in the root that don't exist yet are created later, when the objects that limit their
+	// subjects are there.
 	Bindings bool
 }
 
@@ -83,9 +85,9 @@ func (a Actual) Judge(desired Object) Verdict {
 	return Judge(existing, desired)
 }
 
-// PlanFor returns the plan for one tenant. actual must hold each existing object of the operator's that has one of the keys of objects. It
-// must also hold each Pair that the tenant owns and that SelfName or SoleName names. An object of another user is a conflict if actual
-// holds it.
+// PlanFor returns the plan for one tenant. actual must hold each existing object of the operator's that has one of the
+// keys of objects. It must also hold each Pair that the tenant owns and that SelfName or SoleName names. An object of
+// another user is a conflict if actual holds it.
 func PlanFor(tenant string, objects Objects, withheld Withheld, actual Actual) Plan {
 	p := planner{tenant: tenant, objects: objects, withheld: withheld, actual: actual, planned: map[Key]bool{}}
 	if withheld.Everything {
@@ -112,8 +114,8 @@ type planner struct {
 
 func (p *planner) addSteps(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps...) }
 
-// planRevocation plans the steps that take rights away. They come before all other steps, so that a subject that left a list loses its
-// right first.
+// planRevocation plans the steps that take rights away. They come before all other steps, so that a subject that left a
+// list loses its right first.
 func (p *planner) planRevocation() {
 	p.revokeSole()
 	p.revokeFrom(p.objects.Sudo.Binding, p.objects.Sudo.Role, p.withheld.Sudo || p.objects.Sudo.bindsNobody())
@@ -215,8 +217,8 @@ func (p *planner) grantInRoot() {
 	}
 }
 
-// planObject plans to make object as desired, once. It plans nothing if the object is so already, and records a conflict if it is someone
-// else's.
+// planObject plans to make object as desired, once. It plans nothing if the object is so already, and records a
+// conflict if it is someone else's.
 func (p *planner) planObject(object, role Object) {
 	key := KeyOf(object)
 	if p.planned[key] {
@@ -257,7 +259,8 @@ func (p *planner) releaseSelfPairs(kept []Pair) {
 	}
 }
 
-// findExisting returns the existing objects whose names begin with prefix, in the order of their names, a role before its binding.
+// findExisting returns the existing objects whose names begin with prefix, in the order of their names, a role before
+// its binding.
 func (p *planner) findExisting(prefix string) []Object {
 	var objects []Object
 	for _, key := range slices.SortedFunc(maps.Keys(p.actual), compareKeys) {
@@ -268,9 +271,9 @@ func (p *planner) findExisting(prefix string) []Object {
 	return objects
 }
 
-// revokeSole plans to delete the sole pairs of users who are no longer on both lists, managers and sudoers; all sole pairs if sudo is
-// withheld. The binding is deleted first. A user who is still on one list gets that right by another pair. A user who is on both lists
-// keeps the sole pair until the separate pairs are in place.
+// revokeSole plans to delete the sole pairs of users who are no longer on both lists, managers and sudoers; all sole
+// pairs if sudo is withheld. The binding is deleted first. A user who is still on one list gets that right by another
+// pair. A user who is on both lists keeps the sole pair until the separate pairs are in place.
 func (p *planner) revokeSole() {
 	if p.objects.Sole != nil && !p.withheld.Sudo {
 		p.revokeFrom(p.objects.Sole.Binding, p.objects.Sole.Role, false)
@@ -288,8 +291,8 @@ func (p *planner) revokeSole() {
 	}
 }
 
-// narrowAsExpected plans to remove from a sole pair all subjects but its user. The pair stays for a while, and a conflict of another
-// object may keep it for long.
+// narrowAsExpected plans to remove from a sole pair all subjects but its user. The pair stays for a while, and a
+// conflict of another object may keep it for long.
 func (p *planner) narrowAsExpected(existing Object) {
 	if expected, ok := Expected(existing); ok {
 		if _, narrower := Narrow(existing, expected); narrower {
@@ -298,8 +301,8 @@ func (p *planner) narrowAsExpected(existing Object) {
 	}
 }
 
-// planSuperseded plans to delete the pairs whose rights other pairs grant, when those other pairs are in place. So no right is
-// interrupted when a tenant changes from separate pairs to a sole one, or back.
+// planSuperseded plans to delete the pairs whose rights other pairs grant, when those other pairs are in place. So no
+// right is interrupted when a tenant changes from separate pairs to a sole one, or back.
 func (p *planner) planSuperseded() {
 	// Only when nothing else is left to do are the other pairs certain to be in place.
 	if len(p.plan.Steps) > 0 || len(p.plan.Conflicts) > 0 || p.withheld.Sudo || p.withheld.SudoAdditions {
@@ -332,8 +335,8 @@ func (p *planner) removeAsExpected(existing Object) {
 	}
 }
 
-// ownsMarked reports whether the tenant marked its reference earlier and nobody else owns the object. A tenant that is being deleted
-// deletes such an object itself, without waiting for the garbage collector.
+// ownsMarked reports whether the tenant marked its reference earlier and nobody else owns the object. A tenant that is
+// being deleted deletes such an object itself, without waiting for the garbage collector.
 func ownsMarked(existing Object, tenant string) bool {
 	for _, owner := range Owners(existing) {
 		if owner.Name == tenant && owner.UID == Marked {
@@ -343,8 +346,9 @@ func ownsMarked(existing Object, tenant string) bool {
 	return false
 }
 
-// planWithdrawal plans to take all rights back. An update first takes all subjects from the sudo binding: that one write ends sudo, even
-// if later steps fail. The edit pair is deleted last, so that managers can edit their LNamespace as long as possible.
+// planWithdrawal plans to take all rights back. An update first takes all subjects from the sudo binding: that one
+// write ends sudo, even if later steps fail. The edit pair is deleted last, so that managers can edit their LNamespace
+// as long as possible.
 func (p *planner) planWithdrawal() {
 	sudo := p.objects.Sudo.Binding
 	if existing, ok := p.actual[KeyOf(sudo)]; ok && len(Subjects(existing)) > 0 && Removable(existing, sudo) {

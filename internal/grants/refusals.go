@@ -23,14 +23,14 @@ type Surroundings struct {
 	OperatorNamespace string
 	// InTree reports whether a namespace counts as part of the tree of this tenant, sound or halted.
 	InTree func(namespace string) bool
-	// Doubt explains why the namespace of a service account may not be the one that was meant when the account was listed. It returns "" if
-	// there is no doubt.
+	// Doubt explains why the namespace of a service account may not be the one that was meant when the account was
+	// listed. It returns "" if there is no doubt.
 	Doubt func(account v1alpha1.Subject) string
 }
 
-// Refusals returns the subjects of the three lists that get nothing. Among them are all subjects that the API server, or the
-// ValidatingAdmissionPolicies on the operator's own writes (its "cage"), would refuse. With such a subject they would refuse the whole
-// binding.
+// Refusals returns the subjects of the three lists that get nothing. Among them are all subjects that the API server,
+// or the ValidatingAdmissionPolicies on the operator's own writes (its "cage"), would refuse. With such a subject they
+// would refuse the whole binding.
 func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 	var refusals []Refusal
 	for _, list := range Lists() {
@@ -62,8 +62,9 @@ func (a Surroundings) describeRefusal(tenant *v1alpha1.LNamespace, list List, s 
 	return a.Doubt(s)
 }
 
-// refuseInvalid explains why no binding can have the subject; "" if one can. RBAC would refuse the whole binding because of it, and so
-// also the removal of other subjects. The schema refuses such subjects too, unless the CRD is older.
+// refuseInvalid explains why no binding can have the subject; "" if one can. RBAC would refuse the whole binding
+// because of it, and so also the removal of other subjects. The schema refuses such subjects too, unless the CRD is
+// older.
 func refuseInvalid(s v1alpha1.Subject) string {
 	name, wrong := s.Name, ""
 	switch s.Kind {
@@ -88,7 +89,8 @@ func refuseInvalid(s v1alpha1.Subject) string {
 	return fmt.Sprintf("%s %q can't be listed: its %s. Correct it, or remove it from the list", s.Kind, name, wrong)
 }
 
-// refuseName explains why a User or a Group of this name gets nothing. The schema refuses such names too, unless the CRD is older.
+// refuseName explains why a User or a Group of this name gets nothing. The schema refuses such names too, unless the
+// CRD is older.
 func refuseName(s v1alpha1.Subject) string {
 	switch {
 	case strings.HasPrefix(s.Name, "system:"), strings.HasPrefix(s.Name, "warren:"):

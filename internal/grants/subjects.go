@@ -40,8 +40,8 @@ func roleRef(object Object) (*rbacv1.RoleRef, bool) {
 // SameSubjects reports whether both objects have the same subjects in the same order.
 func SameSubjects(a, b Object) bool { return slices.Equal(Subjects(a), Subjects(b)) }
 
-// Narrow returns the existing binding without the subjects that desired doesn't have, or false if there are none to remove. Nothing else
-// changes.
+// Narrow returns the existing binding without the subjects that desired doesn't have, or false if there are none to
+// remove. Nothing else changes.
 func Narrow(existing, desired Object) (Object, bool) {
 	keep := Subjects(desired)
 	narrowed := slices.DeleteFunc(slices.Clone(Subjects(existing)), func(s rbacv1.Subject) bool { return !slices.Contains(keep, s) })

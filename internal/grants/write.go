@@ -58,8 +58,9 @@ func nextToEnsure(existing, desired Object) Write {
 	return Write{Verb: WriteUpdate, Object: Restore(existing, desired)}
 }
 
-// mayStay reports whether a binding that was to be removed because of its role no longer refers to a role that the operator doesn't manage.
-// Since the plan, the operator may have made both anew for another tenant that shares the pair.
+// mayStay reports whether a binding that was to be removed because of its role no longer refers to a role that the
+// operator doesn't manage. Since the plan, the operator may have made both anew for another tenant that shares the
+// pair.
 func mayStay(binding Object, step Step, actual Actual) bool {
 	return step.Role != nil && actual.Judge(step.Role) != Conflict && !MustRecreate(binding, step.Desired)
 }
@@ -71,7 +72,8 @@ func nextToNarrow(existing, desired Object) Write {
 	return Write{}
 }
 
-// nextToRemove returns the deletion of existing. If a foreign finalizer keeps an object that is being deleted already, nothing is sent.
+// nextToRemove returns the deletion of existing. If a foreign finalizer keeps an object that is being deleted already,
+// nothing is sent.
 func nextToRemove(existing Object) Write {
 	if existing.GetDeletionTimestamp() != nil {
 		return Write{}
@@ -79,8 +81,8 @@ func nextToRemove(existing Object) Write {
 	return Write{Verb: WriteDelete, Object: existing}
 }
 
-// nextToRelease releases a shared object. Only a tenant that is being deleted (last) deletes the object, and only if no other
-// tenant has come to own it meanwhile.
+// nextToRelease releases a shared object. Only a tenant that is being deleted (last) deletes the object, and only if no
+// other tenant has come to own it meanwhile.
 func nextToRelease(tenant string, existing Object, last bool) Write {
 	if last && LastOwner(existing, tenant) {
 		return Write{Verb: WriteDelete, Object: existing, Unchanged: true}

@@ -12,11 +12,11 @@ import (
 // history holds what the watches have brought and no snapshot has. It has no lock: the view's lock guards it.
 type history struct {
 	version string // highest resourceVersion of a Namespace that the watch has brought
-	// made holds the creation times of Namespaces, asked those of HierarchyConfigurations by namespace. Both are nil once the view
-	// is synced.
+	// made holds the creation times of Namespaces, asked those of HierarchyConfigurations by namespace. Both are nil
+	// once the view is synced.
 	made, asked map[string]time.Time
-	// unmet are, by the parent's name, the namespaces whose HierarchyConfigurations ask for a parent that the view did not have when the
-	// request came. The watches are independent: the parent may have existed already.
+	// unmet are, by the parent's name, the namespaces whose HierarchyConfigurations ask for a parent that the view did
+	// not have when the request came. The watches are independent: the parent may have existed already.
 	unmet map[string][]string
 }
 
@@ -45,8 +45,8 @@ func (h *history) recordVersion(version string) {
 	}
 }
 
-// datePlacements returns s with the UID of the parent in each HierarchyConfiguration that existed at the start and asks for a parent (see
-// forest.WithRequestDated). It is called once, when the snapshot is complete.
+// datePlacements returns s with the UID of the parent in each HierarchyConfiguration that existed at the start and asks
+// for a parent (see forest.WithRequestDated). It is called once, when the snapshot is complete.
 func (h *history) datePlacements(s *forest.Snapshot) *forest.Snapshot {
 	for namespace, since := range h.asked {
 		s = forest.WithRequestDated(s, namespace, since, h.made)
@@ -75,8 +75,8 @@ func (h *history) dropUnmet(request *forest.Hierarchy) {
 	}
 }
 
-// meetRequests returns s, which has just got the namespace called parent, with that namespace's UID in the requests that have waited for
-// it. So these requests don't mean a later namespace of that name.
+// meetRequests returns s, which has just got the namespace called parent, with that namespace's UID in the requests
+// that have waited for it. So these requests don't mean a later namespace of that name.
 func (h *history) meetRequests(s *forest.Snapshot, parent string) *forest.Snapshot {
 	for _, namespace := range h.unmet[parent] {
 		if request := s.Hierarchy(namespace); request != nil && request.Asks(&parent) && request.ParentUID == "" {

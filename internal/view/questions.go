@@ -29,7 +29,8 @@ func (v *View) Living(root string) []string {
 	return append([]string{root}, slices.DeleteFunc(s.Subtree(root), func(name string) bool { return s.Namespace(name).Terminating })...)
 }
 
-// BelongsTo reports whether namespace counts as part of the tree of root for decisions to refuse requests, even while it is halted.
+// BelongsTo reports whether namespace counts as part of the tree of root for decisions to refuse requests, even while
+// it is halted.
 func (v *View) BelongsTo(namespace, root string) bool {
 	return v.Snapshot().BelongsTo(namespace, root)
 }

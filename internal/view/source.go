@@ -11,7 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/fairqueue"
 )
 
-// Source returns a source of events for a controller. requests returns the requests that the controller reconciles because of a change.
+// Source returns a source of events for a controller. requests returns the requests that the controller reconciles
+// because of a change.
 func (v *View) Source(requests func(Change) []reconcile.Request) source.Source {
 	return &subscription{view: v, requests: requests}
 }
@@ -38,10 +39,11 @@ func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.Wa
 // String names the source in errors of controller-runtime, which would else print the whole forest while it changes.
 func (s *subscription) String() string { return "view of the forest" }
 
-// Queue returns a function that makes the queue of a controller. Tenants take turns in it: a tenant with very many requests delays each
-// request of another tenant by the time of only one request. namespaceOf returns the namespace that a request is about. The tenant of the
-// request is the root of the tree around that namespace or, outside of every tree, the namespace itself. hurried, unless it is nil, reports
-// whether a request goes before all others of its tenant.
+// Queue returns a function that makes the queue of a controller. Tenants take turns in it: a tenant with very many
+// requests delays each request of another tenant by the time of only one request. namespaceOf returns the namespace
+// that a request is about. The tenant of the request is the root of the tree around that namespace or, outside of every
+// tree, the namespace itself. hurried, unless it is nil, reports whether a request goes before all others of its
+// tenant.
 func (v *View) Queue(namespaceOf func(reconcile.Request) string,
 	hurried func(reconcile.Request) bool) func(string,
 	workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
@@ -63,8 +65,9 @@ func (v *View) Queue(namespaceOf func(reconcile.Request) string,
 	}
 }
 
-// endsAtOnce is a queue that hands out nothing once it has been shut down. A queue of client-go would first hand out all requests that
-// wait. By then, their reconciliation can only fail, and the leader would give its Lease back only after them.
+// endsAtOnce is a queue that hands out nothing once it has been shut down. A queue of client-go would first hand out
+// all requests that wait. By then, their reconciliation can only fail, and the leader would give its Lease back only
+// after them.
 type endsAtOnce struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 }

@@ -1,6 +1,6 @@
-// Package view holds the newest snapshot of the forest, for all controllers and webhooks. It takes in the watches of Namespaces,
-// SubNamespaces, LNamespaces and HierarchyConfigurations (Feed) and the API server's answers to the operator's own requests (Observe), and
-// calls every subscriber with what changed.
+// Package view holds the newest snapshot of the forest, for all controllers and webhooks. It takes in the watches of
+// Namespaces, SubNamespaces, LNamespaces and HierarchyConfigurations (Feed) and the API server's answers to the
+// operator's own requests (Observe), and calls every subscriber with what changed.
 package view
 
 import (
@@ -29,14 +29,15 @@ type Change struct {
 	Namespaces []string
 }
 
-// View is the shared in-memory view of the forest. Snapshot never blocks; changes are made one after the other. A Feed (below) takes them
-// from the manager's cache.
+// View is the shared in-memory view of the forest. Snapshot never blocks; changes are made one after the other. A Feed
+// (below) takes them from the manager's cache.
 type View struct {
 	snapshot atomic.Pointer[forest.Snapshot]
 	synced   chan struct{}
 
-	// mu serialises changes: the snapshot is replaced, synced is closed, and every subscriber is called while it is held. It guards
-	// the fields below, and is taken in this file alone. A subscriber must not block, and must not change the view.
+	// mu serialises changes: the snapshot is replaced, synced is closed, and every subscriber is called while it is
+	// held. It guards the fields below, and is taken in this file alone. A subscriber must not block, and must not
+	// change the view.
 	mu          sync.Mutex
 	subscribers []func(Change)
 	seen        history
@@ -52,15 +53,16 @@ func New(rules forest.Rules) *View {
 // Snapshot returns the forest as it is known now.
 func (v *View) Snapshot() *forest.Snapshot { return v.snapshot.Load() }
 
-// SeenVersion returns the highest resourceVersion of a Namespace that the watch has brought. A snapshot that is taken after this
-// call shows all changes of Namespaces up to that version.
+// SeenVersion returns the highest resourceVersion of a Namespace that the watch has brought. A snapshot that is taken
+// after this call shows all changes of Namespaces up to that version.
 func (v *View) SeenVersion() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.seen.version
 }
 
-// Synced reports whether everything that existed at the start is in the snapshot. Before that, no decision may be based on the view.
+// Synced reports whether everything that existed at the start is in the snapshot. Before that, no decision may be based
+// on the view.
 func (v *View) Synced() bool {
 	select {
 	case <-v.synced:
@@ -80,8 +82,8 @@ func (v *View) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Subscribe calls fn on every change from now on, one change at a time; fn must not block. The first call comes when the view is
-// synced, at once if it is already, and its change names every namespace.
+// Subscribe calls fn on every change from now on, one change at a time; fn must not block. The first call comes when
+// the view is synced, at once if it is already, and its change names every namespace.
 func (v *View) Subscribe(fn func(Change)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,8 +93,8 @@ func (v *View) Subscribe(fn func(Change)) {
 	}
 }
 
-// Observe takes in a Namespace as the API server answered it to a write or a live read of the operator, so that the next decision
-// knows the Namespace before the watch brings it.
+// Observe takes in a Namespace as the API server answered it to a write or a live read of the operator, so that the
+// next decision knows the Namespace before the watch brings it.
 func (v *View) Observe(n metav1.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -112,9 +114,9 @@ func (v *View) Touch(name string) {
 	}
 }
 
-// changeSnapshot lets next record in the history what a watch has brought, and replaces the snapshot by the one that next returns, both
-// under the lock, so that SeenVersion never runs ahead of the snapshot. name is that of the namespace concerned. Where next returns
-// old, nothing of interest has changed.
+// changeSnapshot lets next record in the history what a watch has brought, and replaces the snapshot by the one that
+// next returns, both under the lock, so that SeenVersion never runs ahead of the snapshot. name is that of the
+// namespace concerned. Where next returns old, nothing of interest has changed.
 func (v *View) changeSnapshot(name string, next func(old *forest.Snapshot, seen *history) *forest.Snapshot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -122,7 +124,8 @@ func (v *View) changeSnapshot(name string, next func(old *forest.Snapshot, seen 
 	v.replaceSnapshot(old, next(old, &v.seen), name)
 }
 
-// replaceSnapshot stores a snapshot that differs from old in what concerns name, and calls the subscribers. It does nothing if now is old.
+// replaceSnapshot stores a snapshot that differs from old in what concerns name, and calls the subscribers. It does
+// nothing if now is old.
 func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 	if now == old {
 		return
@@ -134,8 +137,8 @@ func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 }
 
 // notifySubscribers calls every subscriber with c. The engines subscribe themselves (Subscribe): controllers/copies,
-// controllers/distribution and controllers/labelling. The reconcilers subscribe through Source: the Reconciler and the Reporter of
-// controllers/hierarchy, and the reconcilers of lnamespace, subnamespace, access and ownrights.
+// controllers/distribution and controllers/labelling. The reconcilers subscribe through Source: the Reconciler and the
+// Reporter of controllers/hierarchy, and the reconcilers of lnamespace, subnamespace, access and ownrights.
 func (v *View) notifySubscribers(c Change) {
 	for _, fn := range v.subscribers {
 		fn(c)
@@ -163,8 +166,8 @@ func changeOfAll(old, now *forest.Snapshot) Change {
 // Feed turns the events of the manager's cache into changes of the View. It has no state of its own.
 type Feed struct{ View *View }
 
-// SetupWithManager connects the view to the manager's cache. The view is marked synced when everything that exists at the start is
-// in it.
+// SetupWithManager connects the view to the manager's cache. The view is marked synced when everything that exists at
+// the start is in it.
 func (v *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error {
 	f := &Feed{v}
 	namespaces := &metav1.PartialObjectMetadata{}
@@ -233,8 +236,8 @@ func (f *Feed) TakeNamespace(n *metav1.PartialObjectMetadata) {
 	})
 }
 
-// withNamespace returns the snapshot with n in it; the old one where it holds a newer Namespace of that name, which an answer to the
-// operator may have brought before the watch.
+// withNamespace returns the snapshot with n in it; the old one where it holds a newer Namespace of that name, which an
+// answer to the operator may have brought before the watch.
 func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
 	if known := old.Namespace(n.Name); known != nil && forest.IsNewer(known.ResourceVersion, n.ResourceVersion) {
 		return old

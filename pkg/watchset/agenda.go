@@ -2,15 +2,16 @@ package watchset
 
 import "time"
 
-// pokeSpacing is the least time between two reviews of one part that hints ask for. Such a review is repeated once, pokeRepeat later,
-// unless it changed the part's state: the authorizer's cache may lag behind the watch that brought the hint.
+// pokeSpacing is the least time between two reviews of one part that hints ask for. Such a review is repeated once,
+// pokeRepeat later, unless it changed the part's state: the authorizer's cache may lag behind the watch that brought
+// the hint.
 const (
 	pokeSpacing = time.Second
 	pokeRepeat  = 2 * time.Second
 )
 
-// agenda holds the times at which a part's next actions are due; the zero time means never. One timer serves all of them. A hint is an
-// event of RBAC or of a CRD, or a call of Set.Poke, after which the part's rights may have changed.
+// agenda holds the times at which a part's next actions are due; the zero time means never. One timer serves all of
+// them. A hint is an event of RBAC or of a CRD, or a call of Set.Poke, after which the part's rights may have changed.
 type agenda struct {
 	retry    time.Time // when to review whether a part that is Forbidden or NotServed may begin again
 	verify   time.Time // when to review the rights of a part that is Synced
@@ -73,8 +74,8 @@ func (a *agenda) stopTimer() {
 	}
 }
 
-// performDueActions performs the part's actions that are due. It only queues reviews, because their requests must not be made under the
-// Set's lock, which the caller holds.
+// performDueActions performs the part's actions that are due. It only queues reviews, because their requests must not
+// be made under the Set's lock, which the caller holds.
 func (p *part) performDueActions() {
 	s := p.set
 	if p.gone || s.stopped {
@@ -112,8 +113,8 @@ func zeroTimeIf(cond bool, at time.Time) time.Time {
 	return at
 }
 
-// scheduleReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce, but no sooner than
-// pokeSpacing after the last review. Further calls before that review cause no additional one.
+// scheduleReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce, but no
+// sooner than pokeSpacing after the last review. Further calls before that review cause no additional one.
 func (p *part) scheduleReview(debounce time.Duration) {
 	if p.state == Pending || p.gone {
 		return
@@ -130,7 +131,8 @@ func (p *part) scheduleReview(debounce time.Duration) {
 	a.armTimer(p)
 }
 
-// closeUnneededAfter closes a part that nothing needs, after grace; if grace is 0, at once. A part that has leases stays.
+// closeUnneededAfter closes a part that nothing needs, after grace; if grace is 0, at once. A part that has leases
+// stays.
 func (p *part) closeUnneededAfter(grace time.Duration) {
 	if !p.demand.hasNoLeases() {
 		return
@@ -143,8 +145,8 @@ func (p *part) closeUnneededAfter(grace time.Duration) {
 	p.agenda.armTimer(p)
 }
 
-// recordReview records that a review, which began at started, is done, and plans the next one. changed reports whether the review changed
-// the part's state.
+// recordReview records that a review, which began at started, is done, and plans the next one. changed reports whether
+// the review changed the part's state.
 func (a *agenda) recordReview(p *part, started time.Time, changed bool) {
 	now := time.Now()
 	a.asking, a.reviewed = nothing, now

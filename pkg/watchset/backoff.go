@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// delayAfterAttempts returns how long to wait after the given number of failed attempts: b.Initial doubled for each, b.Max at most, ±20 %.
+// delayAfterAttempts returns how long to wait after the given number of failed attempts: b.Initial doubled for each,
+// b.Max at most, ±20 %.
 func (b Backoff) delayAfterAttempts(attempts int) time.Duration {
 	d := b.Initial
 	for ; attempts > 0 && d < b.Max; attempts-- {

@@ -24,8 +24,9 @@ const (
 	clusterRoleBindingKind = "clusterrolebindings"
 )
 
-// bindings records the RoleBindings and ClusterRoleBindings that give the Set's identity a role. So events of RBAC that concern other
-// identities, which are most events in a cluster of many tenants, cause no reviews. The Set's lock guards it.
+// bindings records the RoleBindings and ClusterRoleBindings that give the Set's identity a role. So events of RBAC that
+// concern other identities, which are most events in a cluster of many tenants, cause no reviews. The Set's lock guards
+// it.
 type bindings struct {
 	held  map[bindingKey]roleKey
 	roles map[roleKey]map[string]int // role -> namespace in which it is bound -> number of bindings; "" is cluster-wide
@@ -39,16 +40,16 @@ type bindingKey struct {
 // roleKey names a role; a ClusterRole has no namespace.
 type roleKey types.NamespacedName
 
-// binding is the part of a RoleBinding or ClusterRoleBinding that the Set reads: its name and its role. ours reports whether the Set's
-// identity is one of its subjects.
+// binding is the part of a RoleBinding or ClusterRoleBinding that the Set reads: its name and its role. ours reports
+// whether the Set's identity is one of its subjects.
 type binding struct {
 	metav1.PartialObjectMetadata
 	role roleKey
 	ours bool
 }
 
-// trimBindingObject returns a *binding in place of a RoleBinding or ClusterRoleBinding. A binding whose fields can't be read counts as
-// the identity's own.
+// trimBindingObject returns a *binding in place of a RoleBinding or ClusterRoleBinding. A binding whose fields can't be
+// read counts as the identity's own.
 func (i *identity) trimBindingObject(object client.Object) client.Object {
 	b := &binding{PartialObjectMetadata: *trimToNameOnly(object).(*metav1.PartialObjectMetadata), ours: true}
 	ref, subjects, err := roleAndSubjectsOf(object)
@@ -63,8 +64,8 @@ func (i *identity) trimBindingObject(object client.Object) client.Object {
 	return b
 }
 
-// roleAndSubjectsOf returns the role and the subjects of a RoleBinding or ClusterRoleBinding, in its Go type or, where Options.Scheme
-// doesn't know RBAC, unstructured.
+// roleAndSubjectsOf returns the role and the subjects of a RoleBinding or ClusterRoleBinding, in its Go type or, where
+// Options.Scheme doesn't know RBAC, unstructured.
 func roleAndSubjectsOf(object client.Object) (rbacv1.RoleRef, []rbacv1.Subject, error) {
 	switch typed := object.(type) {
 	case *rbacv1.RoleBinding:
@@ -94,9 +95,9 @@ func (b *bindings) replaceBindingsOfKind(kind string, objects []client.Object) {
 	}
 }
 
-// recordRBACEvent records an event of RBAC and returns the namespaces in which the identity's rights may have changed; "" stands for the
-// whole cluster. known reports whether all bindings are recorded; if not, a Role may be bound in its namespace, and a ClusterRole
-// anywhere.
+// recordRBACEvent records an event of RBAC and returns the namespaces in which the identity's rights may have changed;
+// "" stands for the whole cluster. known reports whether all bindings are recorded; if not, a Role may be bound in its
+// namespace, and a ClusterRole anywhere.
 func (b *bindings) recordRBACEvent(kind string, object client.Object, gone, known bool) []string {
 	if bound, ok := object.(*binding); ok {
 		key := bindingKey{kind, client.ObjectKeyFromObject(object)}
@@ -146,16 +147,16 @@ func (b *bindings) dropKnownBinding(key bindingKey) bool {
 	return true
 }
 
-// identity is the user as which the Set makes its requests, and that user's groups. While the user isn't known, every binding counts as
-// the identity's own.
+// identity is the user as which the Set makes its requests, and that user's groups. While the user isn't known, every
+// binding counts as the identity's own.
 type identity struct {
 	mu     sync.Mutex
 	user   string
 	groups []string
 }
 
-// readIdentityOnce asks the API server for the identity until it has answered once. Servers before 1.28, and servers that refuse a
-// SelfSubjectReview, leave the identity unknown.
+// readIdentityOnce asks the API server for the identity until it has answered once. Servers before 1.28, and servers
+// that refuse a SelfSubjectReview, leave the identity unknown.
 func (i *identity) readIdentityOnce(ctx context.Context, c *clients) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -170,7 +171,8 @@ func (i *identity) readIdentityOnce(ctx context.Context, c *clients) {
 	}
 }
 
-// isAmongSubjects reports whether one of a binding's subjects is the identity. It returns true while the identity isn't known.
+// isAmongSubjects reports whether one of a binding's subjects is the identity. It returns true while the identity isn't
+// known.
 func (i *identity) isAmongSubjects(subjects []rbacv1.Subject) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewCache returns a function for manager.Options.NewCache. The cache that it makes is read-only, its informers follow the identity's
-// rights, and no missing right keeps the manager from starting. At the first read in a namespace, the cache leases that namespace for as
-// long as the manager runs. For a read without a namespace it leases the cluster. It runs a Set of its own with the options o; a Scheme,
-// Mapper or HTTPClient that o lacks is the manager's.
+// NewCache returns a function for manager.Options.NewCache. The cache that it makes is read-only, its informers follow
+// the identity's rights, and no missing right keeps the manager from starting. At the first read in a namespace, the
+// cache leases that namespace for as long as the manager runs. For a read without a namespace it leases the cluster. It
+// runs a Set of its own with the options o; a Scheme, Mapper or HTTPClient that o lacks is the manager's.
 //
-// Event handlers (and so For, Owns and Watches of a controller) and indexes fail with an ErrInvalid whose message describes what to use
-// instead.
+// Event handlers (and so For, Owns and Watches of a controller) and indexes fail with an ErrInvalid whose message
+// describes what to use instead.
 func NewCache(o Options) cache.NewCacheFunc {
 	return func(cfg *rest.Config, managers cache.Options) (cache.Cache, error) {
 		if o.Scheme == nil {

@@ -15,8 +15,8 @@ import (
 // discoveryCache is how long an answer of discovery is used again, for all parts.
 const discoveryCache = 5 * time.Second
 
-// discoveryTimeout bounds one request of discovery. Several callers may wait for one request, so the end of a caller's context
-// doesn't end the request.
+// discoveryTimeout bounds one request of discovery. Several callers may wait for one request, so the end of a caller's
+// context doesn't end the request.
 const discoveryTimeout = 10 * time.Second
 
 // catalog asks discovery which resources the server serves, a group or a group version at a time.
@@ -43,8 +43,8 @@ func newCatalog(c *clients, ended <-chan struct{}) *catalog {
 		kinds: map[schema.GroupVersionKind]schema.GroupVersionResource{}}
 }
 
-// findResource returns a resource as discovery describes it, nil if the resource is not served. Cached answers that are older than
-// since are not used; the zero time allows all.
+// findResource returns a resource as discovery describes it, nil if the resource is not served. Cached answers that are
+// older than since are not used; the zero time allows all.
 func (c *catalog) findResource(ctx context.Context, gvr schema.GroupVersionResource, since time.Time) (*metav1.APIResource, error) {
 	said, err := c.askCachedOrLive(ctx, gvr.GroupVersion(), since)
 	for _, found := range said.resources {
@@ -55,8 +55,9 @@ func (c *catalog) findResource(ctx context.Context, gvr schema.GroupVersionResou
 	return nil, err
 }
 
-// findKind returns a kind as discovery describes it, with group and version; nil if the kind is not served. An empty version means the
-// one that the server prefers, of those that have the kind. Cached answers that are older than since are not used.
+// findKind returns a kind as discovery describes it, with group and version; nil if the kind is not served. An empty
+// version means the one that the server prefers, of those that have the kind. Cached answers that are older than since
+// are not used.
 func (c *catalog) findKind(ctx context.Context, gvk schema.GroupVersionKind, since time.Time) (*metav1.APIResource, error) {
 	versions := []string{gvk.Version}
 	if gvk.Version == "" {
@@ -137,7 +138,8 @@ func (c *catalog) cachedAnswer(gv schema.GroupVersion, since time.Time) (answer,
 	return known, ok && time.Since(known.asked) < discoveryCache && !known.asked.Before(since)
 }
 
-// rememberedResource returns the resource of a kind, and false unless an earlier call of rememberPlural recorded that kind.
+// rememberedResource returns the resource of a kind, and false unless an earlier call of rememberPlural recorded that
+// kind.
 func (c *catalog) rememberedResource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -107,8 +107,8 @@ type resourceClient interface {
 	Watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// resourceClientFor returns the client of a resource in a form. Where the Scheme knows the kind, objects in Full are decoded into its Go
-// type at once.
+// resourceClientFor returns the client of a resource in a form. Where the Scheme knows the kind, objects in Full are
+// decoded into its Go type at once.
 func (c *clients) resourceClientFor(resource schema.GroupVersionResource, form Form, scheme *runtime.Scheme) resourceClient {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,8 +164,8 @@ type typedClient struct {
 	scheme   *runtime.Scheme
 }
 
-// typedClientFor returns a client that decodes into the scheme's Go types. It returns nil if the scheme is nil or doesn't know a kind
-// whose usual plural is the resource's name.
+// typedClientFor returns a client that decodes into the scheme's Go types. It returns nil if the scheme is nil or
+// doesn't know a kind whose usual plural is the resource's name.
 func (c *clients) typedClientFor(resource schema.GroupVersionResource, scheme *runtime.Scheme) *typedClient {
 	if scheme == nil {
 		return nil

@@ -8,12 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// contents are the objects that a part holds. The Set's lock guards the fields; the store has a lock of its own, and is written
-// under the Set's lock or, event by event, by the part's run alone.
+// contents are the objects that a part holds. The Set's lock guards the fields; the store has a lock of its own, and is
+// written under the Set's lock or, event by event, by the part's run alone.
 type contents struct {
 	store cache.Indexer
 	count atomic.Int64 // how many objects the store holds
-	// known holds, by namespace/name, the objects that each feed got from other parts of an Auto lease before this part took their place.
+	// known holds, by namespace/name, the objects that each feed got from other parts of an Auto lease before this part
+	// took their place.
 	known map[*feed]map[string]client.Object
 }
 
@@ -23,8 +24,8 @@ func (c *contents) replaceReadStore(store cache.Indexer) {
 	c.count.Store(int64(len(store.ListKeys())))
 }
 
-// applyToStore puts one event of a watch into the store, and returns the difference that it makes; false if it makes none. The caller holds
-// the Set's lock for reading.
+// applyToStore puts one event of a watch into the store, and returns the difference that it makes; false if it makes
+// none. The caller holds the Set's lock for reading.
 func (c *contents) applyToStore(object client.Object, what change) (difference, bool) {
 	d := difference{key: objectKey(object)}
 	if old, known, _ := c.store.GetByKey(d.key); known {
@@ -48,7 +49,8 @@ func (c *contents) applyToStore(object client.Object, what change) (difference, 
 	return d, !isSameVersion(d.before, d.now)
 }
 
-// findStoredObject returns the object with this key: namespace/name, or only the name if it is cluster-scoped; nil if there is none.
+// findStoredObject returns the object with this key: namespace/name, or only the name if it is cluster-scoped; nil if
+// there is none.
 func (c *contents) findStoredObject(key string) client.Object {
 	if obj, ok, _ := c.store.GetByKey(key); ok {
 		return obj.(client.Object)
@@ -79,8 +81,8 @@ func (c *contents) selectStoredObjects(namespace string, sel labels.Selector, in
 // objectsByName returns the objects by namespace/name.
 func (c *contents) objectsByName() map[string]client.Object { return storedObjects(c.store) }
 
-// recordAlreadySent records the objects of a namespace that a feed got from another part. told holds all objects that the feed got from
-// that part. So this part's first list passes on only differences.
+// recordAlreadySent records the objects of a namespace that a feed got from another part. told holds all objects that
+// the feed got from that part. So this part's first list passes on only differences.
 func (c *contents) recordAlreadySent(f *feed, told map[string]client.Object, namespace string) {
 	for key, object := range told {
 		if object.GetNamespace() != namespace {

@@ -50,8 +50,8 @@ func (c Controller) ownerOfRequest(request types.NamespacedName) Owner {
 	return Owner{Controller: c.name, NamespacedName: request}
 }
 
-// Static returns an Owner for informers that a program needs as long as it runs, independently of any object. No controller reconciles
-// such an owner.
+// Static returns an Owner for informers that a program needs as long as it runs, independently of any object. No
+// controller reconciles such an owner.
 func Static(name string) Owner {
 	return Owner{Controller: "static", NamespacedName: types.NamespacedName{Name: name}}
 }

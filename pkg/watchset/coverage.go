@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// coverage holds the places where a lease has parts, and the namespaces where it has none because MaxNamespaces is reached. The Set's
-// lock guards all fields but scope, which never changes.
+// coverage holds the places where a lease has parts, and the namespaces where it has none because MaxNamespaces is
+// reached. The Set's lock guards all fields but scope, which never changes.
 type coverage struct {
 	scope   Scope
 	parts   map[place]*part // all parts that the lease holds
@@ -18,8 +18,8 @@ type coverage struct {
 	down    bool            // Auto: the cluster-wide part is Forbidden, and parts of namespaces take its place
 }
 
-// chooseNeededPlaces returns the places that the lease needs, in alphabetical order: at most limit of the NamespaceSet's namespaces. The
-// names beyond that limit wait from now on.
+// chooseNeededPlaces returns the places that the lease needs, in alphabetical order: at most limit of the
+// NamespaceSet's namespaces. The names beyond that limit wait from now on.
 func (c *coverage) chooseNeededPlaces(limit int) []place {
 	switch c.scope.kind {
 	case namespacesScope:
@@ -34,8 +34,8 @@ func (c *coverage) chooseNeededPlaces(limit int) []place {
 	return []place{c.placeOfFixedScope()}
 }
 
-// chooseNamespaces returns places for at most limit of the NamespaceSet's namespaces; the others wait. Namespaces that have a part
-// already are chosen first, so that a new name never displaces them.
+// chooseNamespaces returns places for at most limit of the NamespaceSet's namespaces; the others wait. Namespaces that
+// have a part already are chosen first, so that a new name never displaces them.
 func (c *coverage) chooseNamespaces(limit int) []place {
 	uids := c.scope.set.copyNamespaceUIDs()
 	followed := map[string]bool{}
@@ -89,7 +89,8 @@ func (c *coverage) partsToReadFrom() (parts []*part, missing map[string]error) {
 	return parts, missing
 }
 
-// partsStandingIn yields the parts that an Auto lease has in single namespaces, and reads from while its cluster-wide part is Forbidden.
+// partsStandingIn yields the parts that an Auto lease has in single namespaces, and reads from while its cluster-wide
+// part is Forbidden.
 func (c *coverage) partsStandingIn() iter.Seq[*part] {
 	return func(yield func(*part) bool) {
 		if c.scope.kind != autoScope || !c.down {

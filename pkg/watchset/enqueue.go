@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// EnqueueOwners returns a handler that enqueues the owners of this controller whose leases cover the object. It is made for Source; for
-// events of another source it finds the resource by the object's kind.
+// EnqueueOwners returns a handler that enqueues the owners of this controller whose leases cover the object. It is made
+// for Source; for events of another source it finds the resource by the object's kind.
 func (s *Set) EnqueueOwners(controller string) handler.EventHandler {
 	return &ownersHandler{s, controller}
 }
@@ -52,8 +52,9 @@ func (h *ownersHandler) enqueueOwners(ctx context.Context, object client.Object,
 	}
 }
 
-// ownersConcernedBy returns the owners whose leases hold p, the part that saw the object. Where p is nil, or is held by no lease of the
-// controller any more, other parts that cover the object take its place. The caller holds the Set's lock.
+// ownersConcernedBy returns the owners whose leases hold p, the part that saw the object. Where p is nil, or is held by
+// no lease of the controller any more, other parts that cover the object take its place. The caller holds the Set's
+// lock.
 func (h *ownersHandler) ownersConcernedBy(p *part, object client.Object) sets.Set[types.NamespacedName] {
 	found := sets.Set[types.NamespacedName]{}
 	add := func(p *part) {
@@ -77,8 +78,8 @@ func (h *ownersHandler) ownersConcernedBy(p *part, object client.Object) sets.Se
 	return found
 }
 
-// scopeIncludes reports whether p's scope and resource include the object. seen is the part that saw the object, nil if that
-// part isn't known.
+// scopeIncludes reports whether p's scope and resource include the object. seen is the part that saw the object, nil if
+// that part isn't known.
 func scopeIncludes(p *part, object client.Object, seen *part) bool {
 	switch {
 	case p.selection.key.namespace != "" && p.selection.key.namespace != object.GetNamespace():

@@ -55,8 +55,8 @@ func (e *ForbiddenError) Status() metav1.Status {
 	}
 }
 
-// NotServedError reports that the server doesn't serve the resource or kind that the Request names, or not in this scope.
-// meta.IsNoMatchError is true for it.
+// NotServedError reports that the server doesn't serve the resource or kind that the Request names, or not in this
+// scope. meta.IsNoMatchError is true for it.
 type NotServedError struct {
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
@@ -94,8 +94,8 @@ func (e *NotServedError) Unwrap() error {
 	return &meta.NoResourceMatchError{PartialResource: e.Resource}
 }
 
-// DegradedError reports that an informer had no working watch for Options.DegradedAfter, or that its rights are in doubt. Objects that a
-// read returns with it are as the informer saw them last, and may be outdated.
+// DegradedError reports that an informer had no working watch for Options.DegradedAfter, or that its rights are in
+// doubt. Objects that a read returns with it are as the informer saw them last, and may be outdated.
 type DegradedError struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
@@ -115,8 +115,8 @@ func (e *DegradedError) Error() string {
 // Unwrap returns the cause.
 func (e *DegradedError) Unwrap() error { return e.Cause }
 
-// PartialError states which namespaces could not be seen, and why each, while others could. It unwraps to none of its errors, because
-// each of them concerns one namespace only.
+// PartialError states which namespaces could not be seen, and why each, while others could. It unwraps to none of its
+// errors, because each of them concerns one namespace only.
 type PartialError struct {
 	Namespaces map[string]error
 }

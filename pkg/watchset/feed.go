@@ -18,8 +18,8 @@ type feedKey struct {
 	resource   schema.GroupVersionResource
 }
 
-// feed passes events to the handler of one Source, in a goroutine of its own, so that a slow handler delays no other. It holds at most
-// one entry per part and object: all changes that the handler hasn't got yet are combined in it.
+// feed passes events to the handler of one Source, in a goroutine of its own, so that a slow handler delays no other.
+// It holds at most one entry per part and object: all changes that the handler hasn't got yet are combined in it.
 type feed struct {
 	feedKey
 	handler   handler.EventHandler
@@ -36,14 +36,15 @@ type entryKey struct {
 	object string // namespace/name
 }
 
-// entry is one pending event: the object as the handler got it last (seen), and as it is now. nil means that there was, or is, no object.
+// entry is one pending event: the object as the handler got it last (seen), and as it is now. nil means that there was,
+// or is, no object.
 type entry struct {
 	seen, now client.Object
 	listed    bool // a list showed the difference, not an event of a watch
 }
 
-// queueChange queues a change of an object. before is the object as the part held it; a pending entry of the object keeps its own older
-// state instead, since the handler got that one last.
+// queueChange queues a change of an object. before is the object as the part held it; a pending entry of the object
+// keeps its own older state instead, since the handler got that one last.
 func (f *feed) queueChange(p *part, key string, before, now client.Object, listed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,8 +68,8 @@ func isSameVersion(a, b client.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && a.GetResourceVersion() != ""
 }
 
-// dropPendingOf removes a part's pending entries, except those of objects that are gone. It returns the removed objects as the handler got
-// them last, by namespace/name; nil for objects that the handler never got.
+// dropPendingOf removes a part's pending entries, except those of objects that are gone. It returns the removed objects
+// as the handler got them last, by namespace/name; nil for objects that the handler never got.
 func (f *feed) dropPendingOf(p *part) map[string]client.Object {
 	f.mu.Lock()
 	defer f.mu.Unlock()

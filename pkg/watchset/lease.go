@@ -6,7 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Lease is an owner's claim on what its Request asks for. Leases share informers, and an informer lives while some lease needs it.
+// Lease is an owner's claim on what its Request asks for. Leases share informers, and an informer lives while some
+// lease needs it.
 type Lease struct {
 	set   *Set
 	owner Owner
@@ -20,7 +21,8 @@ type Lease struct {
 	changed  chan struct{} // closed at the next change; nil unless a call of Wait blocks
 }
 
-// acquireUnderLock is Acquire for a caller that holds the Set's lock. sequence is the number of the session, or of the call of Set.Acquire.
+// acquireUnderLock is Acquire for a caller that holds the Set's lock. sequence is the number of the session, or of the
+// call of Set.Acquire.
 func (s *Set) acquireUnderLock(owner Owner, r Request, sequence uint64) (*Lease, error) {
 	if s.stopped {
 		return nil, ErrStopped
@@ -43,8 +45,8 @@ func (s *Set) acquireUnderLock(owner Owner, r Request, sequence uint64) (*Lease,
 	return l, nil
 }
 
-// Release releases the lease. Informers that other leases need live on; the others end after IdleGrace. Release may be called more
-// than once. Later reads return ErrReleased.
+// Release releases the lease. Informers that other leases need live on; the others end after IdleGrace. Release may be
+// called more than once. Later reads return ErrReleased.
 func (l *Lease) Release() {
 	l.set.lock.changeUnderLock(l.releaseParts)
 }
@@ -65,8 +67,8 @@ func (l *Lease) releaseParts() {
 	l.wakeWaitingCalls()
 }
 
-// closingGrace returns how long the informers of a lease outlive it: IdleGrace, or 0 if the request has a Sink. No other lease could use
-// the informers of a Sink.
+// closingGrace returns how long the informers of a lease outlive it: IdleGrace, or 0 if the request has a Sink. No
+// other lease could use the informers of a Sink.
 func (l *Lease) closingGrace() time.Duration {
 	if l.key.sink != nil {
 		return 0
@@ -74,8 +76,8 @@ func (l *Lease) closingGrace() time.Duration {
 	return *l.set.options.IdleGrace
 }
 
-// arrangeNeededParts attaches the parts that the lease's scope needs now, and detaches all others. told holds the objects that feeds got
-// from a cluster-wide part that became Forbidden, by namespace/name; nil if there was none.
+// arrangeNeededParts attaches the parts that the lease's scope needs now, and detaches all others. told holds the
+// objects that feeds got from a cluster-wide part that became Forbidden, by namespace/name; nil if there was none.
 func (l *Lease) arrangeNeededParts(told map[*feed]map[string]client.Object) {
 	waited := l.cover.waiting
 	want, stays, renewed := l.cover.chooseNeededPlaces(l.set.options.MaxNamespaces), map[place]bool{}, map[string]bool{}
@@ -154,8 +156,8 @@ func (l *Lease) detachPart(p *part) {
 	p.demand.removeLease(l)
 }
 
-// movePendingEvents moves the pending events of this controller's feeds from p to heir, the part that takes p's place. It moves nothing
-// if heir is nil, or if another lease of the controller holds p.
+// movePendingEvents moves the pending events of this controller's feeds from p to heir, the part that takes p's place.
+// It moves nothing if heir is nil, or if another lease of the controller holds p.
 func (l *Lease) movePendingEvents(p, heir *part) {
 	for f := range p.feedsOfPart() {
 		if f.controller == l.owner.Controller && p.demand.isLastOfController(l) && heir != nil {

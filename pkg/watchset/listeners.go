@@ -28,7 +28,8 @@ func (n *listeners) dropEventFeed(f *feed) {
 	}
 }
 
-// feedKeys returns the keys by which a part may find the feed: with the version of the resource, and without it (see feedResource).
+// feedKeys returns the keys by which a part may find the feed: with the version of the resource, and without it (see
+// feedResource).
 func (f *feed) feedKeys() []feedKey {
 	return slices.Compact([]feedKey{f.feedKey, {f.controller, f.resource.GroupResource().WithVersion("")}})
 }

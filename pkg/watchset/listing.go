@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// listing is all objects of a part at one resourceVersion. Its store and differences are made without the Set's lock, because the
-// readers of all parts wait for that lock.
+// listing is all objects of a part at one resourceVersion. Its store and differences are made without the Set's lock,
+// because the readers of all parts wait for that lock.
 type listing struct {
 	objects         []client.Object // set for the Set's own parts and parts with a Sink, which have no store
 	resourceVersion string
@@ -23,8 +23,8 @@ type difference struct {
 	before, now client.Object
 }
 
-// newListing indexes objects and compares them with the part's store. Only the part's own run calls it, and nothing else changes
-// that store while the run goes on.
+// newListing indexes objects and compares them with the part's store. Only the part's own run calls it, and nothing
+// else changes that store while the run goes on.
 func newListing(p *part, objects []client.Object, resourceVersion string) *listing {
 	if p.selection.isWatchedForSet() || p.selection.key.sink != nil {
 		return &listing{objects: objects, resourceVersion: resourceVersion}
@@ -54,8 +54,8 @@ func compareStores(before map[string]client.Object, now cache.Indexer) []differe
 	return found
 }
 
-// replaceByListing makes a listing the part's store and queues the differences for the feeds; an observer or a Sink gets the objects
-// instead. The caller holds the Set's lock.
+// replaceByListing makes a listing the part's store and queues the differences for the feeds; an observer or a Sink
+// gets the objects instead. The caller holds the Set's lock.
 func (p *part) replaceByListing(all *listing) {
 	if p.selection.isWatchedForSet() {
 		p.selection.observer(initial, all.objects...)
@@ -83,8 +83,8 @@ func (p *part) replaceByListing(all *listing) {
 	p.contents.known = nil
 }
 
-// knownElsewhere returns, by namespace/name, the objects that a feed got from the parts of namespaces whose place this part takes
-// in Auto leases.
+// knownElsewhere returns, by namespace/name, the objects that a feed got from the parts of namespaces whose place this
+// part takes in Auto leases.
 func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 	all := maps.Clone(p.contents.known[f])
 	if all == nil {
@@ -99,8 +99,8 @@ func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 	return all
 }
 
-// newerElsewhere returns the objects that parts of namespaces hold in Auto leases at a later resourceVersion than this listing of p has.
-// Without them, readers that change to p would miss these objects until the watch brings them.
+// newerElsewhere returns the objects that parts of namespaces hold in Auto leases at a later resourceVersion than this
+// listing of p has. Without them, readers that change to p would miss these objects until the watch brings them.
 func (l *listing) newerElsewhere(p *part) []client.Object {
 	var newer []client.Object
 	for _, q := range p.demand.partsStandingInFor(p) {

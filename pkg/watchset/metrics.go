@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// metrics are the Prometheus metrics of a Set. Gauges are counted when they are collected; no label names a namespace, an object or
-// an owner.
+// metrics are the Prometheus metrics of a Set. Gauges are counted when they are collected; no label names a namespace,
+// an object or an owner.
 type metrics struct {
 	set         *Set
 	transitions *prometheus.CounterVec

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NamespaceSet is a set of namespaces that leases follow while it changes. When a namespace leaves the set, its stream is closed at once.
-// When a namespace's UID changes, its informer is started again: the stream on the deleted namespace would deliver the objects of the new
-// one, even if the identity has no right there. The zero value is an empty set.
+// NamespaceSet is a set of namespaces that leases follow while it changes. When a namespace leaves the set, its stream
+// is closed at once. When a namespace's UID changes, its informer is started again: the stream on the deleted namespace
+// would deliver the objects of the new one, even if the identity has no right there. The zero value is an empty set.
 type NamespaceSet struct {
 	mu     sync.Mutex
 	uids   map[string]types.UID
@@ -45,7 +45,8 @@ func (n *NamespaceSet) Remove(name string) {
 	n.changeAndRearrange(func() { delete(n.uids, name) })
 }
 
-// changeAndRearrange changes the set by f, and then has its leases follow the change. A Set's lock is never taken while n's is held.
+// changeAndRearrange changes the set by f, and then has its leases follow the change. A Set's lock is never taken while
+// n's is held.
 func (n *NamespaceSet) changeAndRearrange(f func()) {
 	n.mu.Lock()
 	f()

@@ -17,17 +17,19 @@ import (
 
 // Options configure a Set. The zero value of a field means its default.
 type Options struct {
-	// Backoff is the delay before each review of whether an informer that is Forbidden or NotServed may begin again. The zero value means
-	// 5s, doubled each time up to 5m, each ±20 %. The delay starts from Initial again once the informer was Synced.
+	// Backoff is the delay before each review of whether an informer that is Forbidden or NotServed may begin again.
+	// The zero value means 5s, doubled each time up to 5m, each ±20 %. The delay starts from Initial again once the
+	// informer was Synced.
 	Backoff Backoff
-	// VerifyInterval is the time, ±20 %, between two reviews of the rights of a Synced informer; nil means 5m, a pointer to 0 never.
+	// VerifyInterval is the time, ±20 %, between two reviews of the rights of a Synced informer; nil means 5m, a
+	// pointer to 0 never.
 	VerifyInterval *time.Duration
 	// RBACDebounce is the time from the first event of RBAC to the review that it causes; 0 means 250ms.
 	RBACDebounce time.Duration
-	// WatchRBAC states when the Set watches the kinds of RBAC, WatchCRDs whether it watches CRDs while an informer is NotServed. With
-	// WatchRBAC WhileForbidden, the Set notices a gained right as soon as with WhereAllowed. It notices a lost right only when the
-	// informer's stream is opened again, or when its rights are reviewed (VerifyInterval). This saves four watches, and suits a Set of few,
-	// cluster-wide informers.
+	// WatchRBAC states when the Set watches the kinds of RBAC, WatchCRDs whether it watches CRDs while an informer is
+	// NotServed. With WatchRBAC WhileForbidden, the Set notices a gained right as soon as with WhereAllowed. It notices
+	// a lost right only when the informer's stream is opened again, or when its rights are reviewed (VerifyInterval).
+	// This saves four watches, and suits a Set of few, cluster-wide informers.
 	WatchRBAC, WatchCRDs WatchMode
 	// IdleGrace is how long an informer without leases lives on; nil means 30s, a pointer to 0 not at all.
 	IdleGrace *time.Duration
@@ -35,15 +37,16 @@ type Options struct {
 	DegradedAfter time.Duration
 	// StartConcurrency is how many initial lists are under way at a time; 0 means 16.
 	StartConcurrency int
-	// MaxInformers is how many informers a Set runs, MaxNamespaces how many namespaces one lease follows; 0 means 2000 informers and 500
-	// namespaces. Informers and namespaces beyond that stay Pending with ErrLimit, and start in alphabetical order when others end.
+	// MaxInformers is how many informers a Set runs, MaxNamespaces how many namespaces one lease follows; 0 means 2000
+	// informers and 500 namespaces. Informers and namespaces beyond that stay Pending with ErrLimit, and start in
+	// alphabetical order when others end.
 	MaxInformers, MaxNamespaces int
-	// Transform has, by resource, the function that changes an object before it is stored, in place of DefaultTransform. The function may
-	// return a smaller object, of a type of the caller's own, but must keep namespace, name, UID and resourceVersion. It may change its
-	// argument, and must not return nil.
+	// Transform has, by resource, the function that changes an object before it is stored, in place of
+	// DefaultTransform. The function may return a smaller object, of a type of the caller's own, but must keep
+	// namespace, name, UID and resourceVersion. It may change its argument, and must not return nil.
 	Transform map[schema.GroupVersionResource]func(client.Object) client.Object
-	// Mapper finds the resource of a kind for Session.Reader; nil means that the Set asks discovery. For a Request of a Kind the Set always
-	// asks discovery, because a Mapper may still have kinds that are no longer served.
+	// Mapper finds the resource of a kind for Session.Reader; nil means that the Set asks discovery. For a Request of a
+	// Kind the Set always asks discovery, because a Mapper may still have kinds that are no longer served.
 	Mapper meta.RESTMapper
 	// Scheme has the Go types for objects in form Full. Objects of other kinds are unstructured.
 	Scheme *runtime.Scheme
@@ -51,7 +54,8 @@ type Options struct {
 	HTTPClient *http.Client
 	// Registerer gets the metrics; nil means no metrics.
 	Registerer prometheus.Registerer
-	// Logger gets one line when an informer changes to Synced, Forbidden, NotServed or Degraded; the zero value drops these lines.
+	// Logger gets one line when an informer changes to Synced, Forbidden, NotServed or Degraded; the zero value drops
+	// these lines.
 	Logger logr.Logger
 }
 
@@ -61,8 +65,8 @@ type Backoff struct{ Initial, Max time.Duration }
 // WatchMode states when the Set watches the kinds of RBAC, or CRDs, in order to notice changes of rights or resources.
 type WatchMode string
 
-// Modes of watching. WhereAllowed, the default, watches wherever the identity may. WhileForbidden does so only while an informer is
-// Forbidden. Off never watches.
+// Modes of watching. WhereAllowed, the default, watches wherever the identity may. WhileForbidden does so only while an
+// informer is Forbidden. Off never watches.
 const (
 	WhereAllowed   WatchMode = "Auto"
 	WhileForbidden WatchMode = "WhileForbidden"
@@ -100,7 +104,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// nextRegularCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time means never.
+// nextRegularCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time means
+// never.
 func (o *Options) nextRegularCheck() time.Time {
 	if *o.VerifyInterval == 0 {
 		return time.Time{}

@@ -18,7 +18,8 @@ func (o *ownership) nextSessionNumber() uint64 {
 	return o.sequence
 }
 
-// holdingsOfOwner returns the record of an owner's leases, a new one if the owner holds none. The caller adds a lease to it.
+// holdingsOfOwner returns the record of an owner's leases, a new one if the owner holds none. The caller adds a lease
+// to it.
 func (o *ownership) holdingsOfOwner(owner Owner) *holdings {
 	held := o.records[owner]
 	if held == nil {
@@ -46,7 +47,8 @@ func (o *ownership) removeHeldLease(l *Lease) {
 	}
 }
 
-// leasesBeforeSession returns an owner's leases that were acquired last before the session of this number; none if a later session exists.
+// leasesBeforeSession returns an owner's leases that were acquired last before the session of this number; none if a
+// later session exists.
 func (o *ownership) leasesBeforeSession(owner Owner, sequence uint64) []*Lease {
 	held := o.records[owner]
 	if held == nil || held.latest > sequence {

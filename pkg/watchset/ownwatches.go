@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The resources that the Set watches for itself, cluster-wide: the kinds of RBAC, and CRDs. The Set reads role and subjects of
-// bindings, and only the names of all other objects.
+// The resources that the Set watches for itself, cluster-wide: the kinds of RBAC, and CRDs. The Set reads role and
+// subjects of bindings, and only the names of all other objects.
 var (
 	rbacKinds = []string{roleKind, roleBindingKind, clusterRoleKind, clusterRoleBindingKind}
 	crdKind   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// ownWatches are what a Set watches for itself. They show that the rights of its parts, or the resources that the server serves, may have
-// changed. The Set's lock guards it, except the identity, which has a lock of its own.
+// ownWatches are what a Set watches for itself. They show that the rights of its parts, or the resources that the
+// server serves, may have changed. The Set's lock guards it, except the identity, which has a lock of its own.
 type ownWatches struct {
 	set      *Set
 	rbac     []*part // the parts that watch the kinds of RBAC
@@ -37,8 +37,8 @@ func (w *ownWatches) haltOwnParts() {
 	}
 }
 
-// newOwnPart makes a part that the Set watches for itself. An event of this part makes the Set review the rights of other parts.
-// observer gets each object as trim returns it. The part itself stores no objects.
+// newOwnPart makes a part that the Set watches for itself. An event of this part makes the Set review the rights of
+// other parts. observer gets each object as trim returns it. The part itself stores no objects.
 func (w *ownWatches) newOwnPart(resource schema.GroupVersionResource, form Form, trim func(client.Object) client.Object,
 	observer func(change, ...client.Object)) *part {
 	p := w.set.newPart(partKey{view: view{resource: resource, form: form}}, Request{Resource: resource, Form: form})
@@ -53,8 +53,8 @@ func trimToNameOnly(object client.Object) client.Object {
 	}}
 }
 
-// startRBACWatches starts one watch for each kind of RBAC, unless such watches exist already or none is needed. Each has the same
-// back-off as all parts, and a missing right on one kind doesn't stop the others.
+// startRBACWatches starts one watch for each kind of RBAC, unless such watches exist already or none is needed. Each
+// has the same back-off as all parts, and a missing right on one kind doesn't stop the others.
 func (w *ownWatches) startRBACWatches() {
 	if w.rbac != nil || !w.needsRBAC() {
 		return
@@ -73,8 +73,8 @@ func (w *ownWatches) startRBACWatches() {
 	}
 }
 
-// reviewAfterRBACEvent schedules reviews of the parts whose rights an event may have changed. For the first list it schedules reviews of
-// the Forbidden parts.
+// reviewAfterRBACEvent schedules reviews of the parts whose rights an event may have changed. For the first list it
+// schedules reviews of the Forbidden parts.
 func (w *ownWatches) reviewAfterRBACEvent(own *part, c change, objects []client.Object) {
 	kind := own.selection.targetResource().Resource
 	w.set.metrics.pokes.WithLabelValues(kind).Inc()
@@ -92,8 +92,8 @@ func (w *ownWatches) reviewAfterRBACEvent(own *part, c change, objects []client.
 	}
 }
 
-// scheduleReviewsIn schedules reviews of the parts of the given namespaces; if "" is among them, of all parts, since a cluster-wide right
-// may have changed.
+// scheduleReviewsIn schedules reviews of the parts of the given namespaces; if "" is among them, of all parts, since a
+// cluster-wide right may have changed.
 func (w *ownWatches) scheduleReviewsIn(namespaces []string) {
 	if slices.Contains(namespaces, "") {
 		for _, p := range w.set.parts.all {
@@ -118,8 +118,8 @@ func (w *ownWatches) knowsAllBindings() bool {
 	return true
 }
 
-// countStateChange counts a part that changes its state; to is "" for a part that is closed. It starts or ends the Set's own watches, as
-// the new state requires.
+// countStateChange counts a part that changes its state; to is "" for a part that is closed. It starts or ends the
+// Set's own watches, as the new state requires.
 func (w *ownWatches) countStateChange(from, to State) {
 	if from == to {
 		return
@@ -149,7 +149,8 @@ func (w *ownWatches) countChanging(begins bool) {
 	}
 }
 
-// arrangeCRDWatch starts the watch on CRDs if some part is NotServed or may change its version, and lets it end after IdleGrace if none is.
+// arrangeCRDWatch starts the watch on CRDs if some part is NotServed or may change its version, and lets it end after
+// IdleGrace if none is.
 func (w *ownWatches) arrangeCRDWatch() {
 	needed := w.counts[NotServed]+w.changing > 0
 	switch {
@@ -193,8 +194,8 @@ func (w *ownWatches) keepOrExpire(own *part, needed bool) {
 	own.closeUnneededAfter(*w.set.options.IdleGrace)
 }
 
-// reviewAfterCRDEvent schedules reviews of the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may
-// define. It also schedules reviews of the parts whose kind one of them may define in another version.
+// reviewAfterCRDEvent schedules reviews of the NotServed parts whose resource one of these CRDs defines, or whose kind
+// one of them may define. It also schedules reviews of the parts whose kind one of them may define in another version.
 func (w *ownWatches) reviewAfterCRDEvent(_ change, crds ...client.Object) {
 	w.set.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
 	resources, groups := map[schema.GroupResource]bool{}, map[string]bool{}

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// part is one informer: a list and watch with the store that it fills, shared by all leases with an equal key. The Set's lock guards its
-// fields, except the selection.
+// part is one informer: a list and watch with the store that it fills, shared by all leases with an equal key. The
+// Set's lock guards its fields, except the selection.
 type part struct {
 	set       *Set
 	selection selection
@@ -42,12 +42,12 @@ func (s *Set) newPart(key partKey, r Request) *part {
 	return p
 }
 
-// hasCompleteStore reports whether the store may be read: it has all objects that exist (Synced), or those seen last (Degraded). A part
-// that is Degraded before its first list has none.
+// hasCompleteStore reports whether the store may be read: it has all objects that exist (Synced), or those seen last
+// (Degraded). A part that is Degraded before its first list has none.
 func (p *part) hasCompleteStore() bool { return p.state == Synced || p.state == Degraded }
 
-// beginListAndWatch starts to list and watch, if the Set runs and the part doesn't. It reviews no rights, because the first request shows
-// whether one is missing.
+// beginListAndWatch starts to list and watch, if the Set runs and the part doesn't. It reviews no rights, because the
+// first request shows whether one is missing.
 func (p *part) beginListAndWatch() {
 	if !p.set.mayMakeRequests() || p.run != nil {
 		return
@@ -121,7 +121,8 @@ func (p *part) enterState(state State, err error) {
 	}
 }
 
-// countStateTransition updates the metric of transitions and the numbers of parts by state. to is "" for a part that is closed.
+// countStateTransition updates the metric of transitions and the numbers of parts by state. to is "" for a part that is
+// closed.
 func (p *part) countStateTransition(from, to State) {
 	if p.selection.isWatchedForSet() {
 		return
@@ -150,8 +151,9 @@ func (p *part) logStateChange(before State) {
 	log.Info("informer changed its state", values...)
 }
 
-// endRunAndEmpty ends the run and empties the store. It sends no deletion events, because the objects may still exist. When the back-off
-// ends, or a hint arrives, the Set asks again whether the part is allowed and its kind is served. If so, the part lists and watches again.
+// endRunAndEmpty ends the run and empties the store. It sends no deletion events, because the objects may still exist.
+// When the back-off ends, or a hint arrives, the Set asks again whether the part is allowed and its kind is served. If
+// so, the part lists and watches again.
 func (p *part) endRunAndEmpty(state State, err error) {
 	p.endRun()
 	memory := p.takePendingEntries(state)
@@ -169,8 +171,9 @@ func (p *part) endRunAndEmpty(state State, err error) {
 	}
 }
 
-// takePendingEntries drops p's pending events from the feeds, except deletions. If an Auto lease changes from the cluster to its
-// namespaces, it returns the objects that each feed got before, so that the parts of the namespaces pass on only differences.
+// takePendingEntries drops p's pending events from the feeds, except deletions. If an Auto lease changes from the
+// cluster to its namespaces, it returns the objects that each feed got before, so that the parts of the namespaces pass
+// on only differences.
 func (p *part) takePendingEntries(state State) map[*feed]map[string]client.Object {
 	memory := map[*feed]map[string]client.Object{}
 	for f := range p.feedsOfPart() {
@@ -253,7 +256,8 @@ func (p *part) currentStatus() Status {
 	return status
 }
 
-// readProblem returns the error that a read returns together with objects, or instead of them; nil if the part is Synced.
+// readProblem returns the error that a read returns together with objects, or instead of them; nil if the part is
+// Synced.
 func (p *part) readProblem() error {
 	switch {
 	case p.state == Synced:

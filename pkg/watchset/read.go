@@ -16,16 +16,17 @@ func (l *Lease) Status() (status Status) {
 	return status
 }
 
-// StatusFor returns the state of the informer that shows a namespace. A namespace that the lease doesn't follow is Pending, or in an Auto
-// lease has the state of the cluster-wide informer.
+// StatusFor returns the state of the informer that shows a namespace. A namespace that the lease doesn't follow is
+// Pending, or in an Auto lease has the state of the cluster-wide informer.
 func (l *Lease) StatusFor(namespace string) (status Status) {
 	l.set.lock.readUnderLock(func() { status = l.cover.statusInNamespace(namespace) })
 	return status
 }
 
-// Wait blocks until none of the lease's informers is Syncing, or Pending for another reason than ErrLimit. It returns nil if all are
-// Synced, and *PartialError if only some are. If none is, it returns *ForbiddenError, *NotServedError, *DegradedError or ErrLimit. After
-// Release it returns ErrReleased, after the end of Start ErrStopped, and if ctx is done first ctx.Err().
+// Wait blocks until none of the lease's informers is Syncing, or Pending for another reason than ErrLimit. It returns
+// nil if all are Synced, and *PartialError if only some are. If none is, it returns *ForbiddenError, *NotServedError,
+// *DegradedError or ErrLimit. After Release it returns ErrReleased, after the end of Start ErrStopped, and if ctx is
+// done first ctx.Err().
 func (l *Lease) Wait(ctx context.Context) error {
 	for {
 		var (
@@ -46,8 +47,8 @@ func (l *Lease) Wait(ctx context.Context) error {
 	}
 }
 
-// findUnsettledPart returns a channel that is closed at the next change. If there is nothing to wait for, it returns nil and
-// the error of all parts (see readErrorOf). The caller holds the Set's lock.
+// findUnsettledPart returns a channel that is closed at the next change. If there is nothing to wait for, it returns
+// nil and the error of all parts (see readErrorOf). The caller holds the Set's lock.
 func (l *Lease) findUnsettledPart() (<-chan struct{}, error) {
 	if err := l.closedError(); err != nil {
 		return nil, err
@@ -85,8 +86,8 @@ func (l *Lease) unreadableError() error {
 	return l.closedError()
 }
 
-// readErrorOf returns the error that a read of these parts returns with its objects. It is nil if all are Synced, *PartialError if some
-// are, and the worst part's error if none is. It adds the parts' errors to missing.
+// readErrorOf returns the error that a read of these parts returns with its objects. It is nil if all are Synced,
+// *PartialError if some are, and the worst part's error if none is. It adds the parts' errors to missing.
 func readErrorOf(parts []*part, missing map[string]error) error {
 	if len(parts) == 0 && len(missing) == 0 {
 		return ErrNotSynced
@@ -115,8 +116,9 @@ func readErrorOf(parts []*part, missing map[string]error) error {
 	return ErrLimit
 }
 
-// Get returns an object, which callers must not change: it is shared. If the object doesn't exist, apierrors.IsNotFound is true for the
-// error. *DegradedError may come with the object as it was last known. Other errors are those of Wait, ErrNotSynced and ErrInvalid.
+// Get returns an object, which callers must not change: it is shared. If the object doesn't exist, apierrors.IsNotFound
+// is true for the error. *DegradedError may come with the object as it was last known. Other errors are those of Wait,
+// ErrNotSynced and ErrInvalid.
 func (l *Lease) Get(key types.NamespacedName) (object client.Object, err error) {
 	l.set.lock.readUnderLock(func() { object, err = l.findLeasedObject(key) })
 	return object, err
@@ -151,9 +153,10 @@ func (l *Lease) findLeasedObject(key types.NamespacedName) (client.Object, error
 	return nil, apierrors.NewNotFound(p.selection.targetResource().GroupResource(), key.Name)
 }
 
-// List returns the objects of a namespace that match sel; "" stands for all namespaces that the lease follows, and a nil sel
-// matches everything. The objects are shared: callers must not change them. Where some namespaces can't be seen, it returns the
-// objects of the others and a *PartialError; a *DegradedError comes with the objects as they were seen last.
+// List returns the objects of a namespace that match sel; "" stands for all namespaces that the lease follows, and a
+// nil sel matches everything. The objects are shared: callers must not change them. Where some namespaces can't be
+// seen, it returns the objects of the others and a *PartialError; a *DegradedError comes with the objects as they were
+// seen last.
 func (l *Lease) List(namespace string, sel labels.Selector) (found []client.Object, err error) {
 	l.set.lock.readUnderLock(func() { found, err = l.findLeasedObjects(namespace, sel) })
 	return found, err

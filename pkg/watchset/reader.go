@@ -117,7 +117,8 @@ func nameInFieldSelector(o *client.ListOptions) (string, error) {
 	return name, nil
 }
 
-// requestForRead returns the Request for a read into out, and the kind of the objects. The caller sets the Request's scope.
+// requestForRead returns the Request for a read into out, and the kind of the objects. The caller sets the Request's
+// scope.
 func (r *reader) requestForRead(ctx context.Context, out runtime.Object) (Request, schema.GroupVersionKind, error) {
 	scheme := r.session.set.options.Scheme
 	if scheme == nil {
@@ -162,8 +163,8 @@ func (r *reader) acquireSyncedLease(ctx context.Context, request Request) (*Leas
 	return l, err
 }
 
-// resourceOfKind returns the resource of a kind. For a kind that isn't served it guesses the plural, so that the lease is NotServed
-// until the kind is served.
+// resourceOfKind returns the resource of a kind. For a kind that isn't served it guesses the plural, so that the lease
+// is NotServed until the kind is served.
 func (r *reader) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
 	s := r.session.set

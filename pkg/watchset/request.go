@@ -20,10 +20,11 @@ type Owner struct {
 type Request struct {
 	// Resource to list and watch. Its version and its resource are needed.
 	Resource schema.GroupVersionResource
-	// Kind to list and watch, in place of Resource. An empty version means the one that the server prefers. The Set asks discovery for the
-	// kind's resource, and asks again after the server has stopped serving the kind. For a kind of a CRD without a version it also asks
-	// again at each regular check of rights. If the identity may watch CRDs, it asks when a CRD of the group changes, too. If the server
-	// prefers another version then, the informer changes over to that one without leaving its state. Status names the resource.
+	// Kind to list and watch, in place of Resource. An empty version means the one that the server prefers. The Set
+	// asks discovery for the kind's resource, and asks again after the server has stopped serving the kind. For a kind
+	// of a CRD without a version it also asks again at each regular check of rights. If the identity may watch CRDs, it
+	// asks when a CRD of the group changes, too. If the server prefers another version then, the informer changes over
+	// to that one without leaving its state. Status names the resource.
 	Kind schema.GroupVersionKind
 	// Scope limits the Request to namespaces or to one object; the zero value is Cluster().
 	Scope Scope
@@ -32,16 +33,16 @@ type Request struct {
 	// LabelSelector and FieldSelector are applied by the server; nil selects everything.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
-	// Sink, if it is set, gets the objects as the server sent them. The Set then keeps no store: reads of such a lease return ErrInvalid. A
-	// Sink must be comparable, such as a pointer; informers with different Sinks are not shared.
+	// Sink, if it is set, gets the objects as the server sent them. The Set then keeps no store: reads of such a lease
+	// return ErrInvalid. A Sink must be comparable, such as a pointer; informers with different Sinks are not shared.
 	Sink Sink
 }
 
 // Form is how much of an object is held.
 type Form string
 
-// Forms of objects. An object in form Metadata is a *metav1.PartialObjectMetadata. An object in form Full has its Go type if
-// Options.Scheme knows the kind; otherwise it is an *unstructured.Unstructured.
+// Forms of objects. An object in form Metadata is a *metav1.PartialObjectMetadata. An object in form Full has its Go
+// type if Options.Scheme knows the kind; otherwise it is an *unstructured.Unstructured.
 const (
 	Metadata Form = ""
 	Full     Form = "Full"
@@ -78,8 +79,8 @@ func Cluster() Scope { return Scope{} }
 // Namespace returns the scope of one namespace, whatever its UID.
 func Namespace(namespace string) Scope { return Scope{kind: namespaceScope, namespace: namespace} }
 
-// Object returns the scope of one object. Its informer has a field selector for metadata.name, and so needs no more than a rule of RBAC
-// with resourceNames. namespace is "" for a cluster-scoped object.
+// Object returns the scope of one object. Its informer has a field selector for metadata.name, and so needs no more
+// than a rule of RBAC with resourceNames. namespace is "" for a cluster-scoped object.
 func Object(namespace, name string) Scope {
 	return Scope{kind: objectScope, namespace: namespace, name: name}
 }
@@ -87,10 +88,12 @@ func Object(namespace, name string) Scope {
 // Namespaces returns a scope with one informer per namespace of set.
 func Namespaces(set *NamespaceSet) Scope { return Scope{kind: namespacesScope, set: set} }
 
-// Auto returns a scope that is the whole cluster while the identity may list and watch there, and otherwise is like Namespaces(set).
+// Auto returns a scope that is the whole cluster while the identity may list and watch there, and otherwise is like
+// Namespaces(set).
 func Auto(set *NamespaceSet) Scope { return Scope{kind: autoScope, set: set} }
 
-// String returns the scope's name in metrics and logs: cluster, namespace or object. Only the scope of a lease can be namespaces or auto.
+// String returns the scope's name in metrics and logs: cluster, namespace or object. Only the scope of a lease can be
+// namespaces or auto.
 func (s Scope) String() string {
 	return [...]string{"cluster", "namespace", "object", "namespaces", "auto"}[s.kind]
 }
@@ -131,8 +134,8 @@ func (k partKey) comparePartKeys(other partKey) int {
 		cmp.Compare(k.labels, other.labels), cmp.Compare(k.fields, other.fields), cmp.Compare(k.uid, other.uid))
 }
 
-// validatedKey returns the key by which an owner's equal requests share a lease. It returns ErrInvalid, with the field's name, for a
-// malformed request.
+// validatedKey returns the key by which an owner's equal requests share a lease. It returns ErrInvalid, with the
+// field's name, for a malformed request.
 func (r Request) validatedKey() (requestKey, error) {
 	bad := func(format string, args ...any) (requestKey, error) {
 		return requestKey{}, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)

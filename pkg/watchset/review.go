@@ -18,9 +18,9 @@ type examined struct {
 	conclude func() (changed bool)
 }
 
-// verifyRunningRight decides, by the review d, whether a part that lists and watches may continue. It may make requests. The function that
-// it returns applies the decision; its caller holds the Set's lock. The same holds for decideVersion, decideRestart and
-// decideResourceServed.
+// verifyRunningRight decides, by the review d, whether a part that lists and watches may continue. It may make
+// requests. The function that it returns applies the decision; its caller holds the Set's lock. The same holds for
+// decideVersion, decideRestart and decideResourceServed.
 func (e *examined) verifyRunningRight(ctx context.Context, d rightsDecision) func() bool {
 	p := e.part
 	if d.err != nil {
@@ -48,8 +48,8 @@ func (e *examined) verifyRunningRight(ctx context.Context, d rightsDecision) fun
 	}
 }
 
-// decideVersion decides whether a part that lists and watches must do so in another version, because the server prefers another one now.
-// Cached answers of discovery that are older than since are not used.
+// decideVersion decides whether a part that lists and watches must do so in another version, because the server prefers
+// another one now. Cached answers of discovery that are older than since are not used.
 func (e *examined) decideVersion(ctx context.Context, since time.Time) func() bool {
 	p := e.part
 	if !p.selection.mayChangeVersion() {
@@ -66,8 +66,8 @@ func (e *examined) decideVersion(ctx context.Context, since time.Time) func() bo
 	}
 }
 
-// degradeForDoubt makes a part Degraded whose watch works, but whose right no request could confirm. Its rights are reviewed again after
-// Backoff.Initial.
+// degradeForDoubt makes a part Degraded whose watch works, but whose right no request could confirm. Its rights are
+// reviewed again after Backoff.Initial.
 func (e *examined) degradeForDoubt(cause error) {
 	p := e.part
 	p.cause = cause
@@ -86,8 +86,8 @@ func (e *examined) endDoubt() bool {
 	return true
 }
 
-// isClusterScoped asks discovery whether the resource of a cluster-wide part is cluster-scoped. If it is, an Auto lease has no namespaces
-// to fall back to.
+// isClusterScoped asks discovery whether the resource of a cluster-wide part is cluster-scoped. If it is, an Auto lease
+// has no namespaces to fall back to.
 func (e *examined) isClusterScoped(ctx context.Context) bool {
 	p := e.part
 	if p.selection.key.kind != clusterScope || p.selection.isWatchedForSet() {
@@ -97,7 +97,8 @@ func (e *examined) isClusterScoped(ctx context.Context) bool {
 	return err == nil && served != nil && !served.Namespaced
 }
 
-// decideRestart decides whether a part that is Forbidden may begin again, by the review d or, if that failed, by a list of one object.
+// decideRestart decides whether a part that is Forbidden may begin again, by the review d or, if that failed, by a list
+// of one object.
 func (e *examined) decideRestart(ctx context.Context, d rightsDecision) func() bool {
 	p := e.part
 	if d.err != nil {
@@ -121,7 +122,8 @@ func (e *examined) decideRestart(ctx context.Context, d rightsDecision) func() b
 	}
 }
 
-// stillForbidden updates the missing verbs of a part that stays Forbidden. Verbs that the review didn't ask about stay as they were.
+// stillForbidden updates the missing verbs of a part that stays Forbidden. Verbs that the review didn't ask about stay
+// as they were.
 func (e *examined) stillForbidden(d rightsDecision) {
 	p := e.part
 	if d.partial || d.err != nil {
@@ -134,8 +136,8 @@ func (e *examined) stillForbidden(d rightsDecision) {
 	p.replaceStateError(p.selection.newForbiddenError(d.missing, d.cause))
 }
 
-// decideResourceServed decides whether a part that is NotServed may begin again. Cached answers of discovery that are older than since are
-// not used.
+// decideResourceServed decides whether a part that is NotServed may begin again. Cached answers of discovery that are
+// older than since are not used.
 func (e *examined) decideResourceServed(ctx context.Context, since time.Time) func() bool {
 	p := e.part
 	served, err := p.discoverServed(ctx, since)

@@ -8,15 +8,15 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// The numbers of goroutines: checkReviewers make regular checks, hintReviewers make reviews because of hints. Hints have goroutines of
-// their own, so that they never wait behind checks.
+// The numbers of goroutines: checkReviewers make regular checks, hintReviewers make reviews because of hints. Hints
+// have goroutines of their own, so that they never wait behind checks.
 const (
 	checkReviewers = 4
 	hintReviewers  = 16
 )
 
-// reviewKey names the parts that one reviewer handles at a time: a single part, or all parts of a namespace. One SelfSubjectRulesReview
-// can decide for all parts of a namespace.
+// reviewKey names the parts that one reviewer handles at a time: a single part, or all parts of a namespace. One
+// SelfSubjectRulesReview can decide for all parts of a namespace.
 type reviewKey struct {
 	namespace string
 	part      *part // nil for a namespace
@@ -72,8 +72,8 @@ func (v *reviewer) reviewKeysOf(queue workqueue.TypedInterface[reviewKey], urgen
 	}
 }
 
-// reviewPartsOfKey makes, without the Set's lock, the requests that the parts' states call for. Then it applies the answers under the
-// lock.
+// reviewPartsOfKey makes, without the Set's lock, the requests that the parts' states call for. Then it applies the
+// answers under the lock.
 func (v *reviewer) reviewPartsOfKey(key reviewKey, urgent bool) {
 	var (
 		ctx     context.Context

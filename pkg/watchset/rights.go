@@ -14,8 +14,8 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// Limits of all reviews of a Set together, in reviews a second, and how long one review may take. Reviews because of a hint have a
-// limit of their own: a regular check can wait, but the loss of a right must show at once.
+// Limits of all reviews of a Set together, in reviews a second, and how long one review may take. Reviews because of a
+// hint have a limit of their own: a regular check can wait, but the loss of a right must show at once.
 const (
 	checksPerSecond = 20
 	checksBurst     = 50
@@ -90,8 +90,8 @@ func (r *rights) askRightsOfPart(ctx context.Context, sel *selection, limiter *r
 	return d
 }
 
-// reviewAccessTo asks whether the identity may use a verb on the objects that the part selects. The review names the selection's
-// selectors, because an authorizer may allow a verb for one selector only.
+// reviewAccessTo asks whether the identity may use a verb on the objects that the part selects. The review names the
+// selection's selectors, because an authorizer may allow a verb for one selector only.
 func (r *rights) reviewAccessTo(ctx context.Context, sel *selection, limiter *rate.Limiter,
 	verb string) (authorizationv1.SubjectAccessReviewStatus, error) {
 	none := authorizationv1.SubjectAccessReviewStatus{}
@@ -131,8 +131,8 @@ type namespaceRules struct {
 	complete bool // verbs that the rules don't allow are denied
 }
 
-// askNamespaceRules asks for all rights in a namespace by one SelfSubjectRulesReview. It returns nil where the review fails, or is not
-// tried because one was refused or incomplete within rulesAgain.
+// askNamespaceRules asks for all rights in a namespace by one SelfSubjectRulesReview. It returns nil where the review
+// fails, or is not tried because one was refused or incomplete within rulesAgain.
 func (r *rights) askNamespaceRules(ctx context.Context, namespace string, limiter *rate.Limiter) *namespaceRules {
 	if r.isRefusedRecently(&r.rulesRefused, rulesAgain) || limiter.Wait(ctx) != nil {
 		return nil
@@ -155,8 +155,8 @@ func (r *rights) askNamespaceRules(ctx context.Context, namespace string, limite
 	return &namespaceRules{rules: answer.Status.ResourceRules, complete: !answer.Status.Incomplete && answer.Status.EvaluationError == ""}
 }
 
-// decideFromRules returns the decision that the rules allow about a part. known is false if n is nil, or if n is incomplete and doesn't
-// allow list and watch. Then only a review of the part itself can decide.
+// decideFromRules returns the decision that the rules allow about a part. known is false if n is nil, or if n is
+// incomplete and doesn't allow list and watch. Then only a review of the part itself can decide.
 func (n *namespaceRules) decideFromRules(sel *selection) (d rightsDecision, known bool) {
 	if n == nil {
 		return rightsDecision{}, false

@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// run is one period in which a part lists and watches. It ends when a right, the resource or the last lease is lost. A reflector of
-// client-go makes the requests, and repeats those that fail for other reasons. Each request is a call of listForReflector or
-// watchForReflector.
+// run is one period in which a part lists and watches. It ends when a right, the resource or the last lease is lost. A
+// reflector of client-go makes the requests, and repeats those that fail for other reasons. Each request is a call of
+// listForReflector or watchForReflector.
 type run struct {
 	part   *part
 	ctx    context.Context
@@ -66,8 +66,8 @@ func (r *run) listAndWatch() {
 	r.calls.waitForRequests() // a list may outlive the reflector for a moment
 }
 
-// newRunBackoff returns how long a run waits between failed requests. With its own default, a reflector may still wait for a minute after
-// the server is back.
+// newRunBackoff returns how long a run waits between failed requests. With its own default, a reflector may still wait
+// for a minute after the server is back.
 func newRunBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second}
 }
@@ -145,8 +145,9 @@ func (r *run) recordWatchOpened(initial bool) {
 	r.becomeSyncedOnce()
 }
 
-// recordWatchClosed records the end of a watch. Servers end watches regularly and the reflector opens the next, so this is an error only
-// if the initial objects were not complete. The server doesn't explain why such a stream ends, but the error of a list may explain it.
+// recordWatchClosed records the end of a watch. Servers end watches regularly and the reflector opens the next, so this
+// is an error only if the initial objects were not complete. The server doesn't explain why such a stream ends, but the
+// error of a list may explain it.
 func (r *run) recordWatchClosed() {
 	ask := false
 	r.callUnderSetLock(func() {
@@ -190,7 +191,8 @@ func (r *run) becomeSyncedOnce() {
 	r.part.becomeSynced()
 }
 
-// degradeIfLasting plans to make the part Degraded and to free its slot after DegradedAfter, unless it is Synced by then.
+// degradeIfLasting plans to make the part Degraded and to free its slot after DegradedAfter, unless it is Synced by
+// then.
 func (r *run) degradeIfLasting() {
 	p := r.part
 	if (p.state != Degraded || r.slot) && p.agenda.degrade.IsZero() {
@@ -199,8 +201,8 @@ func (r *run) degradeIfLasting() {
 	}
 }
 
-// handleRequestFailure makes the part Forbidden or NotServed if the failed request says so. The reflector repeats requests that failed for
-// other reasons.
+// handleRequestFailure makes the part Forbidden or NotServed if the failed request says so. The reflector repeats
+// requests that failed for other reasons.
 func (r *run) handleRequestFailure(ctx context.Context, verb string, err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -225,8 +227,9 @@ func (r *run) handleWatchTrouble(err error) {
 	r.degradeIfLasting()
 }
 
-// decideStateOfFailure returns Forbidden or NotServed for a request that failed with 403 or 404. It asks discovery first: the server
-// checks rights before it looks whether a resource exists, and so answers 403 for some resources that don't exist.
+// decideStateOfFailure returns Forbidden or NotServed for a request that failed with 403 or 404. It asks discovery
+// first: the server checks rights before it looks whether a resource exists, and so answers 403 for some resources that
+// don't exist.
 func (r *run) decideStateOfFailure(ctx context.Context, verb string, err error) (State, error) {
 	p := r.part
 	served, lookErr := p.set.catalog.findResource(ctx, p.selection.targetResource(), time.Time{})
@@ -246,7 +249,8 @@ func (r *run) decideStateOfFailure(ctx context.Context, verb string, err error) 
 	return Forbidden, p.selection.newForbiddenError(missing, err)
 }
 
-// reviewListRight reports whether the identity may list. Unless a list of this run has succeeded, it requests a list of one object.
+// reviewListRight reports whether the identity may list. Unless a list of this run has succeeded, it requests a list of
+// one object.
 func (r *run) reviewListRight(ctx context.Context) bool {
 	var listed bool
 	if r.callUnderSetLock(func() { listed = r.listed }); listed {
@@ -256,8 +260,9 @@ func (r *run) reviewListRight(ctx context.Context) bool {
 	return !apierrors.IsForbidden(err)
 }
 
-// waitForListSlot waits for a slot, so that at most StartConcurrency initial lists go on at a time. The slot is freed when all objects
-// have arrived, when a request fails, or when the part becomes Degraded. The Set's own parts need no slot.
+// waitForListSlot waits for a slot, so that at most StartConcurrency initial lists go on at a time. The slot is freed
+// when all objects have arrived, when a request fails, or when the part becomes Degraded. The Set's own parts need no
+// slot.
 func (r *run) waitForListSlot(ctx context.Context) error {
 	s, has := r.part.set, r.part.selection.isWatchedForSet()
 	r.callUnderSetLock(func() {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// selection is what a part lists and watches, and in which form the part keeps it. Only its target ever changes, and that only while
-// no run uses it. It needs no lock.
+// selection is what a part lists and watches, and in which form the part keeps it. Only its target ever changes, and
+// that only while no run uses it. It needs no lock.
 type selection struct {
 	key     partKey
 	request Request
@@ -31,7 +31,8 @@ type selection struct {
 // isWatchedForSet reports whether the Set watches the part for itself: the kinds of RBAC, and CRDs.
 func (sel *selection) isWatchedForSet() bool { return sel.observer != nil }
 
-// withSelectors returns o with the selection's label and field selectors. For an Object scope it adds a field selector for metadata.name.
+// withSelectors returns o with the selection's label and field selectors. For an Object scope it adds a field selector
+// for metadata.name.
 func (sel *selection) withSelectors(o metav1.ListOptions) metav1.ListOptions {
 	o.LabelSelector, o.FieldSelector = sel.key.labels, sel.key.fields
 	if sel.key.kind == objectScope {
@@ -64,8 +65,9 @@ func (sel *selection) tryOpeningWatch(ctx context.Context) error {
 	return err
 }
 
-// tryDeniedVerbs tries the verbs that a review denied while an authorizer reported an error: a list of one object, a watch of one
-// second. It returns the verbs that the server really refuses, and an error where a request failed for another reason.
+// tryDeniedVerbs tries the verbs that a review denied while an authorizer reported an error: a list of one object, a
+// watch of one second. It returns the verbs that the server really refuses, and an error where a request failed for
+// another reason.
 func (sel *selection) tryDeniedVerbs(ctx context.Context, denied []string) (missing []string, doubt error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
@@ -85,8 +87,8 @@ func (sel *selection) tryDeniedVerbs(ctx context.Context, denied []string) (miss
 	return missing, doubt
 }
 
-// checkServedResource returns a *NotServedError if the server doesn't serve the resource (served is nil), or serves a cluster-scoped
-// resource where the selection is in a namespace; else nil.
+// checkServedResource returns a *NotServedError if the server doesn't serve the resource (served is nil), or serves a
+// cluster-scoped resource where the selection is in a namespace; else nil.
 func (sel *selection) checkServedResource(served *metav1.APIResource) error {
 	switch {
 	case served == nil:
@@ -104,8 +106,8 @@ func (sel *selection) newForbiddenError(missing []string, cause error) *Forbidde
 		Cause: cause}
 }
 
-// prepareObject returns an object of the reflector as a part keeps it: decoded, and transformed unless the request has a Sink. An object of
-// the Set's own parts is trimmed instead.
+// prepareObject returns an object of the reflector as a part keeps it: decoded, and transformed unless the request has
+// a Sink. An object of the Set's own parts is trimmed instead.
 func (sel *selection) prepareObject(obj any) (client.Object, error) {
 	if done, ok := obj.(stored); ok {
 		return done.Object, nil
@@ -126,8 +128,8 @@ func (sel *selection) prepareObject(obj any) (client.Object, error) {
 	return DefaultTransform(object), nil
 }
 
-// decodeToFormType returns an object from a list or watch in the Go type that the form promises, with its kind set. For Full this is the
-// Scheme's type where the Scheme knows the kind.
+// decodeToFormType returns an object from a list or watch in the Go type that the form promises, with its kind set. For
+// Full this is the Scheme's type where the Scheme knows the kind.
 func (sel *selection) decodeToFormType(obj runtime.Object) (client.Object, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
@@ -153,7 +155,8 @@ func (sel *selection) decodeToFormType(obj runtime.Object) (client.Object, error
 	return result, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, result)
 }
 
-// newObjectStore returns a store that finds objects by namespace/name, and for a cluster-wide selection also by namespace.
+// newObjectStore returns a store that finds objects by namespace/name, and for a cluster-wide selection also by
+// namespace.
 func (sel *selection) newObjectStore(objects []client.Object) cache.Indexer {
 	indexers := cache.Indexers{}
 	if sel.key.kind == clusterScope {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Set runs informers, shares them between owners and follows the rights of the identity in its configuration. All its methods
-// may be called from any goroutine.
+// Set runs informers, shares them between owners and follows the rights of the identity in its configuration. All its
+// methods may be called from any goroutine.
 type Set struct {
 	options Options
 	clients *clients
@@ -36,9 +36,9 @@ type Set struct {
 	own       ownWatches
 }
 
-// New makes a Set for the identity in cfg. It makes no request. It fails for a nil or malformed cfg, for negative numbers in o, and where
-// o.Registerer refuses the metrics. Where cfg has no QPS and no RateLimiter, the Set doesn't throttle its requests: only StartConcurrency
-// limits the initial lists.
+// New makes a Set for the identity in cfg. It makes no request. It fails for a nil or malformed cfg, for negative
+// numbers in o, and where o.Registerer refuses the metrics. Where cfg has no QPS and no RateLimiter, the Set doesn't
+// throttle its requests: only StartConcurrency limits the initial lists.
 func New(cfg *rest.Config, o Options) (*Set, error) {
 	if cfg == nil {
 		return nil, errors.New("making a watch set: the rest.Config is nil")
@@ -68,8 +68,8 @@ func New(cfg *rest.Config, o Options) (*Set, error) {
 	return s, nil
 }
 
-// Start runs the set until ctx is done and returns nil when every goroutine and watch has ended. With Start, a Set is a manager.Runnable.
-// A second call returns ErrStarted. Leases taken before Start are Pending until then.
+// Start runs the set until ctx is done and returns nil when every goroutine and watch has ended. With Start, a Set is a
+// manager.Runnable. A second call returns ErrStarted. Leases taken before Start are Pending until then.
 func (s *Set) Start(ctx context.Context) error {
 	var err error
 	s.lock.changeUnderLock(func() { err = s.beginReviewsAndParts(ctx) })
@@ -83,8 +83,8 @@ func (s *Set) Start(ctx context.Context) error {
 	return nil
 }
 
-// beginReviewsAndParts starts the reviewers, and the parts for which there is room. The caller holds the Set's lock, as the caller of
-// stopEverything does.
+// beginReviewsAndParts starts the reviewers, and the parts for which there is room. The caller holds the Set's lock, as
+// the caller of stopEverything does.
 func (s *Set) beginReviewsAndParts(ctx context.Context) error {
 	if s.ctx != nil {
 		return ErrStarted
@@ -106,13 +106,14 @@ func (s *Set) stopEverything() {
 	s.listeners.stopAllFeeds()
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, so that a standby's informers are Synced before it leads.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, so that a standby's informers are
+// Synced before it leads.
 func (s *Set) NeedLeaderElection() bool { return false }
 
-// Acquire returns owner's lease on the informers that r asks for. It never blocks and makes no request of its own. A missing right, an
-// unknown resource or too many informers show in the lease's Status, not in an error. An owner holds one lease for equal requests,
-// however often it acquires that lease. Acquire fails with ErrStopped after Start has ended, and with ErrInvalid, which names the field,
-// for a malformed Request.
+// Acquire returns owner's lease on the informers that r asks for. It never blocks and makes no request of its own. A
+// missing right, an unknown resource or too many informers show in the lease's Status, not in an error. An owner holds
+// one lease for equal requests, however often it acquires that lease. Acquire fails with ErrStopped after Start has
+// ended, and with ErrInvalid, which names the field, for a malformed Request.
 func (s *Set) Acquire(owner Owner, r Request) (l *Lease, err error) {
 	s.lock.changeUnderLock(func() {
 		l, err = s.acquireUnderLock(owner, r, s.owners.nextSessionNumber())
@@ -131,8 +132,8 @@ func (s *Set) Release(owner Owner) {
 	})
 }
 
-// Poke has the rights on the given resources reviewed soon, without the delay of Options.RBACDebounce; no resources means all. It doesn't
-// wait for the reviews.
+// Poke has the rights on the given resources reviewed soon, without the delay of Options.RBACDebounce; no resources
+// means all. It doesn't wait for the reviews.
 func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 	s.metrics.pokes.WithLabelValues("explicit").Inc()
 	s.lock.changeUnderLock(func() {

@@ -9,31 +9,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Sink gets the objects of informers, for a caller that keeps its own store of them. Its methods are called while the Set is
-// locked: they must be quick, and must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the
-// order in which things happened.
+// Sink gets the objects of informers, for a caller that keeps its own store of them. Its methods are called while the
+// Set is locked: they must be quick, and must not call the Set or a NamespaceSet. Calls about one namespace come one at
+// a time, and in the order in which things happened.
 type Sink interface {
-	// Replace reports that exactly these objects existed at a resourceVersion: in a namespace, or in the whole cluster if namespace is
-	// empty. The Set calls it only when a watch is open. After Pending, Forbidden and NotServed, it calls Replace before the state becomes
-	// Synced. In Synced and Degraded, it calls Replace when a watch can't continue where the last one ended, for example because that
-	// resourceVersion has expired. After that, Degraded becomes Synced. While an Auto lease changes between the cluster and its namespaces,
-	// objects put before by another informer of the lease may be newer.
+	// Replace reports that exactly these objects existed at a resourceVersion: in a namespace, or in the whole cluster
+	// if namespace is empty. The Set calls it only when a watch is open. After Pending, Forbidden and NotServed, it
+	// calls Replace before the state becomes Synced. In Synced and Degraded, it calls Replace when a watch can't
+	// continue where the last one ended, for example because that resourceVersion has expired. After that, Degraded
+	// becomes Synced. While an Auto lease changes between the cluster and its namespaces, objects put before by another
+	// informer of the lease may be newer.
 	Replace(namespace, resourceVersion string, all []client.Object)
 	// Put reports that an object exists, Gone that it doesn't, or no longer matches the selectors.
 	Put(client.Object)
 	Gone(client.Object)
-	// State reports the state of the informer of a namespace, or of the cluster-wide one if namespace is empty. It is called when the state
-	// begins, and when its error or its resource changes. A watch that ends and is opened again within Options.DegradedAfter changes
-	// nothing.
+	// State reports the state of the informer of a namespace, or of the cluster-wide one if namespace is empty. It is
+	// called when the state begins, and when its error or its resource changes. A watch that ends and is opened again
+	// within Options.DegradedAfter changes nothing.
 	//
-	// In Synced, the objects put so far are those that exist. In Degraded, they are as last seen; there are none if no Replace came since
-	// Forbidden, NotServed or Pending. An informer that never listed anything becomes Degraded, too, when Options.DegradedAfter has passed
-	// since the first attempt. The Set tries again by itself; Put and Gone may come meanwhile. In Forbidden and NotServed, objects put
-	// before no longer count, and no Put or Gone follows before the next Replace. Pending means that no informer follows the namespace:
-	// objects put before no longer count, unless another informer of the lease shows them. In an Auto lease, the cluster-wide informer
-	// becomes Synced before those of the namespaces become Pending, and Forbidden before these begin.
+	// In Synced, the objects put so far are those that exist. In Degraded, they are as last seen; there are none if no
+	// Replace came since Forbidden, NotServed or Pending. An informer that never listed anything becomes Degraded, too,
+	// when Options.DegradedAfter has passed since the first attempt. The Set tries again by itself; Put and Gone may
+	// come meanwhile. In Forbidden and NotServed, objects put before no longer count, and no Put or Gone follows before
+	// the next Replace. Pending means that no informer follows the namespace: objects put before no longer count,
+	// unless another informer of the lease shows them. In an Auto lease, the cluster-wide informer becomes Synced
+	// before those of the namespaces become Pending, and Forbidden before these begin.
 	//
-	// For a Request of a Kind, now has in Synced and Forbidden the resource and version by which the server serves the kind.
+	// For a Request of a Kind, now has in Synced and Forbidden the resource and version by which the server serves the
+	// kind.
 	State(namespace string, now Status)
 }
 
@@ -53,9 +56,9 @@ func (p *part) reportStateToSink() {
 	}
 }
 
-// reportWaitingPlaces reports to the Sink which namespaces have no informer because of MaxNamespaces. It also reports the namespaces in
-// before, which had none earlier, that the lease needs no longer. followed holds the namespaces that have an informer. The caller holds
-// the Set's lock.
+// reportWaitingPlaces reports to the Sink which namespaces have no informer because of MaxNamespaces. It also reports
+// the namespaces in before, which had none earlier, that the lease needs no longer. followed holds the namespaces that
+// have an informer. The caller holds the Set's lock.
 func (l *Lease) reportWaitingPlaces(before []string, followed map[string]bool) {
 	if l.key.sink == nil {
 		return
@@ -70,8 +73,8 @@ func (l *Lease) reportWaitingPlaces(before []string, followed map[string]bool) {
 	}
 }
 
-// sink is the cache.ReflectorStore of a run; it writes into the part's store, or to the Sink of the request. The reflector calls it
-// from one goroutine.
+// sink is the cache.ReflectorStore of a run; it writes into the part's store, or to the Sink of the request. The
+// reflector calls it from one goroutine.
 type sink struct {
 	run *run
 	// undecoded holds, by namespace/name, why an object's last state could not be decoded.
@@ -113,8 +116,9 @@ func (s *sink) Replace(objs []any, resourceVersion string) error {
 	return nil
 }
 
-// Transformer implements cache.TransformingStore. With it the reflector transforms each of a watch's initial objects as it arrives, and
-// never holds all of them untransformed. An object that can't be decoded is left to Replace, because the reflector would drop it.
+// Transformer implements cache.TransformingStore. With it the reflector transforms each of a watch's initial objects as
+// it arrives, and never holds all of them untransformed. An object that can't be decoded is left to Replace, because
+// the reflector would drop it.
 func (s *sink) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, err := s.run.part.selection.prepareObject(obj)
@@ -148,7 +152,8 @@ func (s *sink) findKnownObject(obj any) (known client.Object) {
 	return known
 }
 
-// firstUndecoded returns the reason of the first name in undecoded, in alphabetical order; nil if all objects could be decoded.
+// firstUndecoded returns the reason of the first name in undecoded, in alphabetical order; nil if all objects could be
+// decoded.
 func (s *sink) firstUndecoded() error {
 	for _, key := range slices.Sorted(maps.Keys(s.undecoded)) {
 		return s.undecoded[key]
@@ -156,8 +161,9 @@ func (s *sink) firstUndecoded() error {
 	return nil
 }
 
-// decodeEventObject is prepareAndRecord for an event. For a deleted object that can't be decoded it returns the last known state. It also
-// updates the part's state: the part becomes Degraded if an object can't be decoded for DegradedAfter.
+// decodeEventObject is prepareAndRecord for an event. For a deleted object that can't be decoded it returns the last
+// known state. It also updates the part's state: the part becomes Degraded if an object can't be decoded for
+// DegradedAfter.
 func (s *sink) decodeEventObject(obj any, c change) (client.Object, error) {
 	before := len(s.undecoded)
 	object, err := s.prepareAndRecord(obj)
@@ -195,7 +201,8 @@ func (s *sink) putEvent(obj any, c change) error {
 	return nil
 }
 
-// applyWatchEvent puts one event of a watch into the part's store and queues it for the feeds. The caller holds the Set's lock for reading.
+// applyWatchEvent puts one event of a watch into the part's store and queues it for the feeds. The caller holds the
+// Set's lock for reading.
 func (s *sink) applyWatchEvent(object client.Object, c change) {
 	p := s.run.part
 	d, news := p.contents.applyToStore(object, c)

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Source returns a source that passes the events of a resource's objects to h. They are the events of every informer that an owner of
-// this controller leases. A controller registers it once; informers that start or end later need no further registration. WaitForSync
-// returns at once, so a missing right never keeps a controller from starting. Where informers overlap, an event may come twice; while h
-// is slow, several changes of one object become one event. For a Request of a CRD's kind without a version, the version of
-// resource does not matter. h == nil means EnqueueOwners.
+// Source returns a source that passes the events of a resource's objects to h. They are the events of every informer
+// that an owner of this controller leases. A controller registers it once; informers that start or end later need no
+// further registration. WaitForSync returns at once, so a missing right never keeps a controller from starting. Where
+// informers overlap, an event may come twice; while h is slow, several changes of one object become one event. For a
+// Request of a CRD's kind without a version, the version of resource does not matter. h == nil means EnqueueOwners.
 func (s *Set) Source(controller string, resource schema.GroupVersionResource, h handler.EventHandler,
 	p ...predicate.Predicate) source.SyncingSource {
 	if h == nil {
@@ -48,8 +48,8 @@ func (e *eventSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 	return err
 }
 
-// startFeedingFrom passes the objects that parts hold, and from now on their changes, to a feed until ctx is done. The caller holds the
-// Set's lock, as the caller of dropFeedOfSource does.
+// startFeedingFrom passes the objects that parts hold, and from now on their changes, to a feed until ctx is done. The
+// caller holds the Set's lock, as the caller of dropFeedOfSource does.
 func (e *eventSource) startFeedingFrom(ctx context.Context, f *feed) error {
 	s := e.set
 	if s.stopped {
@@ -83,7 +83,8 @@ func (e *eventSource) dropFeedOfSource(f *feed) {
 	}
 }
 
-// feedsOfPart yields the feeds that get the part's events: those of the part's resource whose controllers have a lease on the part.
+// feedsOfPart yields the feeds that get the part's events: those of the part's resource whose controllers have a lease
+// on the part.
 func (p *part) feedsOfPart() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
 		for controller := range p.demand.controllers {

@@ -13,9 +13,9 @@ type stateQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// States returns a source. It enqueues each owner of this controller whose lease enters Synced, Forbidden, NotServed or Degraded, or did so
-// before the source was started. A lease that is taken later may join an informer that is already in such a state. States enqueues no owner
-// for it, because the lease has that state from the beginning.
+// States returns a source. It enqueues each owner of this controller whose lease enters Synced, Forbidden, NotServed or
+// Degraded, or did so before the source was started. A lease that is taken later may join an informer that is already
+// in such a state. States enqueues no owner for it, because the lease has that state from the beginning.
 func (s *Set) States(controller string) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		var err error
@@ -24,8 +24,8 @@ func (s *Set) States(controller string) source.Source {
 	})
 }
 
-// startQueueing has a controller's owners enqueued in q until ctx is done. It begins with those whose leases are in a settled state. The
-// caller holds the Set's lock.
+// startQueueing has a controller's owners enqueued in q until ctx is done. It begins with those whose leases are in a
+// settled state. The caller holds the Set's lock.
 func (q *stateQueue) startQueueing(ctx context.Context, s *Set, controller string) error {
 	if s.stopped {
 		return ErrStopped

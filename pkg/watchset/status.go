@@ -23,31 +23,34 @@ const (
 // severity orders the states: a lease of several informers has the state with the highest number.
 var severity = map[State]int{Synced: 0, Pending: 1, Syncing: 2, Degraded: 3, NotServed: 4, Forbidden: 5}
 
-// isSettled reports whether a state lasts until rights, resources or the server change. Set.States enqueues owners for such states only.
+// isSettled reports whether a state lasts until rights, resources or the server change. Set.States enqueues owners for
+// such states only.
 func (s State) isSettled() bool { return s != Pending && s != Syncing }
 
 // Status is the state of a lease, or of one informer.
 type Status struct {
 	State State
-	// Resource is what the informer lists and watches. Kind is set only for a Request that names a kind, with the version of Resource. Both
-	// are empty while the server isn't known to serve the kind, and where there is no informer.
+	// Resource is what the informer lists and watches. Kind is set only for a Request that names a kind, with the
+	// version of Resource. Both are empty while the server isn't known to serve the kind, and where there is no
+	// informer.
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
-	// Since is when the informer entered the state. For several informers, it is that of the one in the worst state; of equals, the oldest.
-	// It is zero where the state is Pending because there is no informer.
+	// Since is when the informer entered the state. For several informers, it is that of the one in the worst state; of
+	// equals, the oldest. It is zero where the state is Pending because there is no informer.
 	Since time.Time
 	// Err states why the state isn't Synced: *ForbiddenError, *NotServedError, *DegradedError or ErrLimit; else nil.
 	Err error
 	// Missing lists the verbs, of list and watch, that the identity may not use.
 	Missing []string
-	// Retry is when a Forbidden or NotServed informer is reviewed next, unless an event of RBAC or CRDs causes an earlier review; else
-	// zero.
+	// Retry is when a Forbidden or NotServed informer is reviewed next, unless an event of RBAC or CRDs causes an
+	// earlier review; else zero.
 	Retry time.Time
 	// Objects is how many objects are held.
 	Objects int
 }
 
-// InformerStatus describes one informer: its Request, its Status, and how many leases share it. The Scope is Cluster, Namespace or Object.
+// InformerStatus describes one informer: its Request, its Status, and how many leases share it. The Scope is Cluster,
+// Namespace or Object.
 type InformerStatus struct {
 	Request
 	Status

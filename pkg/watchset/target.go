@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// target is the resource that a part lists and watches. For a Request of a kind it is a guess, without a client, until discovery has
-// found the kind. If the server later serves the kind by another resource, the part gets a new target.
+// target is the resource that a part lists and watches. For a Request of a kind it is a guess, without a client, until
+// discovery has found the kind. If the server later serves the kind by another resource, the part gets a new target.
 type target struct {
 	resource schema.GroupVersionResource
 	kind     schema.GroupVersionKind // empty for a Request of a resource
@@ -27,21 +27,21 @@ func (s *Set) firstTargetOf(v view) *target {
 	return &target{resource: guess}
 }
 
-// targetResource returns the resource that the selection's part, which is one informer, lists and watches. If the request names a kind, it
-// is a guess until discovery has found that kind.
+// targetResource returns the resource that the selection's part, which is one informer, lists and watches. If the
+// request names a kind, it is a guess until discovery has found that kind.
 func (sel *selection) targetResource() schema.GroupVersionResource { return sel.target.Load().resource }
 
 // requestNamesKind reports whether the request names a kind instead of a resource.
 func (sel *selection) requestNamesKind() bool { return !sel.key.gvk.Empty() }
 
-// mayChangeVersion reports whether the server may prefer another version of the kind some day. Then the request names no version, and the
-// group is none of Kubernetes' own: the versions of those stay the same while a server runs.
+// mayChangeVersion reports whether the server may prefer another version of the kind some day. Then the request names
+// no version, and the group is none of Kubernetes' own: the versions of those stay the same while a server runs.
 func (sel *selection) mayChangeVersion() bool {
 	return sel.requestNamesKind() && sel.key.gvk.Version == "" && !scheme.Scheme.IsGroupRegistered(sel.key.gvk.Group)
 }
 
-// feedResource returns the resource by which feeds get the part's events. Where the version may change, it has none, so that the change
-// cuts no feed off.
+// feedResource returns the resource by which feeds get the part's events. Where the version may change, it has none, so
+// that the change cuts no feed off.
 func (sel *selection) feedResource() schema.GroupVersionResource {
 	if sel.mayChangeVersion() {
 		return sel.targetResource().GroupResource().WithVersion("")
@@ -54,8 +54,8 @@ func (sel *selection) newNotServedError(reason string) *NotServedError {
 	return &NotServedError{Resource: sel.key.resource, Kind: sel.key.gvk, reason: reason}
 }
 
-// discoverServed asks discovery for the resource or kind that the part's request names; nil if it is not served. Cached answers that are
-// older than since are not used.
+// discoverServed asks discovery for the resource or kind that the part's request names; nil if it is not served. Cached
+// answers that are older than since are not used.
 func (p *part) discoverServed(ctx context.Context, since time.Time) (*metav1.APIResource, error) {
 	if p.selection.requestNamesKind() {
 		return p.set.catalog.findKind(ctx, p.selection.key.gvk, since)
@@ -63,8 +63,8 @@ func (p *part) discoverServed(ctx context.Context, since time.Time) (*metav1.API
 	return p.set.catalog.findResource(ctx, p.selection.key.resource, since)
 }
 
-// directRequestsTo directs the requests of a part whose request names a kind to the resource that discovery found. The caller holds the
-// Set's lock.
+// directRequestsTo directs the requests of a part whose request names a kind to the resource that discovery found. The
+// caller holds the Set's lock.
 func (p *part) directRequestsTo(served *metav1.APIResource) {
 	if !p.selection.requestNamesKind() {
 		return
@@ -81,8 +81,8 @@ func resourceOf(served *metav1.APIResource) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: served.Group, Version: served.Version, Resource: served.Name}
 }
 
-// changeVersion has the part list and watch its kind in another version. Until the list has arrived, the part keeps its state and objects.
-// The caller holds the Set's lock.
+// changeVersion has the part list and watch its kind in another version. Until the list has arrived, the part keeps its
+// state and objects. The caller holds the Set's lock.
 func (p *part) changeVersion(served *metav1.APIResource) {
 	p.endRun()
 	if p.state == Synced {

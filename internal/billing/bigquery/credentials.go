@@ -16,8 +16,8 @@ var kinds = []option.CredentialsType{option.ServiceAccount, option.ExternalAccou
 // correctSecret is the next step for a file that holds something else than credentials that the exporter can use.
 const correctSecret = "correct the Secret that holds the file"
 
-// buildOptions returns the options for Google's client. It reads the credentials file anew at each call; a missing or malformed file is
-// an Error with reason "credentials".
+// buildOptions returns the options for Google's client. It reads the credentials file anew at each call; a missing or
+// malformed file is an Error with reason "credentials".
 func (o Options) buildOptions() (options []option.ClientOption, err error) {
 	if o.Endpoint != "" {
 		options = append(options, option.WithEndpoint(o.Endpoint))

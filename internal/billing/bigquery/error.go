@@ -15,7 +15,8 @@ type Error struct {
 	err    error
 }
 
-// reasonCredentials is a reason of this package, not of BigQuery: there are no credentials, or no token was given for them.
+// reasonCredentials is a reason of this package, not of BigQuery: there are no credentials, or no token was given for
+// them.
 const reasonCredentials = "credentials"
 
 // Reason is a word of https://cloud.google.com/bigquery/docs/error-messages, or "credentials".
@@ -35,8 +36,8 @@ func (e *Error) aboutCredentials() bool {
 	return e.reason == reasonCredentials || statusOf(e.err) == http.StatusUnauthorized
 }
 
-// describeError returns an *Error with BigQuery's reason if BigQuery answered, or with reasonCredentials if no token was given. Any other
-// error is returned as it is, such as a failed connection.
+// describeError returns an *Error with BigQuery's reason if BigQuery answered, or with reasonCredentials if no token
+// was given. Any other error is returned as it is, such as a failed connection.
 func describeError(err error) error {
 	var answer *googleapi.Error
 	var failed *bigquery.Error

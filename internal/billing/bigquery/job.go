@@ -56,8 +56,9 @@ func (c *conn) newQuery(client *bigquery.Client, text string, args []driver.Name
 	return q
 }
 
-// submitJob sends the job to BigQuery. If the answer is lost, submitJob sends the same job again; a 409 then means that the first request
-// has arrived. Google's client itself repeats some requests, such as after a 503, until the context ends.
+// submitJob sends the job to BigQuery. If the answer is lost, submitJob sends the same job again; a 409 then means that
+// the first request has arrived. Google's client itself repeats some requests, such as after a 503, until the context
+// ends.
 func (c *conn) submitJob(ctx context.Context, q *bigquery.Query, client *bigquery.Client) (*bigquery.Job, error) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		job, err := q.Run(ctx)
@@ -93,7 +94,8 @@ func waitForJob(ctx context.Context, job *bigquery.Job) error {
 	return status.Err()
 }
 
-// isLost reports whether it is unknown if the request has arrived, or the API answered 429. The same request is then sent again.
+// isLost reports whether it is unknown if the request has arrived, or the API answered 429. The same request is then
+// sent again.
 func isLost(err error) bool {
 	var transport *url.Error
 	return statusOf(err) == http.StatusTooManyRequests || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||

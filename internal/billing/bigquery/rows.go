@@ -50,7 +50,8 @@ func (r *rows) Next(into []driver.Value) error {
 	return nil
 }
 
-// valueOf converts a value to a type of database/sql: JSON, dates and structures become text, exact numbers become decimals with 9 places.
+// valueOf converts a value to a type of database/sql: JSON, dates and structures become text, exact numbers become
+// decimals with 9 places.
 func valueOf(value bigquery.Value) driver.Value {
 	switch v := value.(type) {
 	case nil, int64, float64, bool, []byte, string:

@@ -93,7 +93,8 @@ func describeCell(value any) string {
 	return fmt.Sprint(value)
 }
 
-// printDDL prints the statements that an administrator runs where the exporter may not create the table (billing.schema).
+// printDDL prints the statements that an administrator runs where the exporter may not create the table
+// (billing.schema).
 func printDDL(_ context.Context, c *call) error {
 	dialect, err := exporter.Dialect(&c.config.Billing)
 	if err != nil {

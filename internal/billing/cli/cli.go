@@ -1,5 +1,5 @@
-// Package cli is the command `manager billing`: the ledger's state, its DDL, and SQL. Users run the command in the exporter's pod, where
-// driver and password are.
+// Package cli is the command `manager billing`: the ledger's state, its DDL, and SQL. Users run the command in the
+// exporter's pod, where driver and password are.
 package cli
 
 import (
@@ -52,7 +52,8 @@ func refuseWords(group *cobra.Command, words []string) error {
 	return fmt.Errorf("name a subcommand: %s", strings.Join(names, ", "))
 }
 
-// Run carries out `manager billing NAME [WORD] [FLAG…]`. It prints nothing but help and answers, because a program may read the output.
+// Run carries out `manager billing NAME [WORD] [FLAG…]`. It prints nothing but help and answers, because a program may
+// read the output.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	group := NewCommand()
 	group.SetArgs(append([]string{}, args...)) // with nil, cobra would take the arguments of the process
@@ -85,8 +86,8 @@ func (c *call) loadConfig(path string) (err error) {
 	return nil
 }
 
-// openLedger runs the subcommand with the ledger of the configuration. A file of SQLite that doesn't exist is an error: a query must not
-// create it.
+// openLedger runs the subcommand with the ledger of the configuration. A file of SQLite that doesn't exist is an error:
+// a query must not create it.
 func (c *call) openLedger(ctx context.Context, run func(context.Context, *call) error) error {
 	if err := exporter.HandOver(&c.config.Billing); err != nil {
 		return err

@@ -18,7 +18,8 @@ This is the part of Warren that works with the billing ledger. The program "mana
   billing-exporter   writes who holds which namespace to the ledger, as it changes; see billing-exporter --help
 `
 
-// RunProgram runs what the programs manager-billing and manager-bigquery share: the exporter or a command, whichever args[0] names.
+// RunProgram runs what the programs manager-billing and manager-bigquery share: the exporter or a command, whichever
+// args[0] names.
 func RunProgram(ctx context.Context, version string, args []string, out io.Writer) error {
 	switch {
 	case len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]):

@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// cluster is the state that the watches have brought so far: the forest of namespaces, and how each tenant is billed. The forest is
-// Warren's trees of namespaces. A tree whose root is the namespace of an LNamespace is that tenant's.
+// cluster is the state that the watches have brought so far: the forest of namespaces, and how each tenant is billed.
+// The forest is Warren's trees of namespaces. A tree whose root is the namespace of an LNamespace is that tenant's.
 type cluster struct {
 	forest *forest.Snapshot
 	// namespaces holds the facts of Namespaces, payers those of LNamespaces, both by name.
@@ -36,7 +36,8 @@ func (c *cluster) listFacts(sample any) (all []any) {
 	return all
 }
 
-// applyChange takes a change of one object into the state. made is when the object was made if it is new; otherwise it is the zero time.
+// applyChange takes a change of one object into the state. made is when the object was made if it is new; otherwise it
+// is the zero time.
 func (c *cluster) applyChange(facts any, gone bool) (made time.Time) {
 	switch facts := facts.(type) {
 	case *namespaceFacts:
@@ -67,7 +68,8 @@ func (c *cluster) applyChange(facts any, gone bool) (made time.Time) {
 	return made
 }
 
-// findTree returns name and the names of all its descendants, also where a cycle or a missing parent keeps them from a root.
+// findTree returns name and the names of all its descendants, also where a cycle or a missing parent keeps them from a
+// root.
 func (c *cluster) findTree(name string) []string {
 	found := []string{name}
 	seen := map[string]bool{name: true}
@@ -82,8 +84,9 @@ func (c *cluster) findTree(name string) []string {
 	return found
 }
 
-// findDesired returns the values that the namespace's open period should have; nil if no tenant holds the namespace. placed is false if the
-// namespace's ancestors can't be followed to a root, for example because a parent is missing. Its open period goes on.
+// findDesired returns the values that the namespace's open period should have; nil if no tenant holds the namespace.
+// placed is false if the namespace's ancestors can't be followed to a root, for example because a parent is missing.
+// Its open period goes on.
 func (c *cluster) findDesired(name string) (d *billing.Desired, placed bool) {
 	n := c.forest.Namespace(name)
 	if n == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// takePeriods takes the open periods that a comparison has read, and records a state for each namespace in which cluster and ledger differ.
-// It returns how many differ. Namespaces with recorded states have these already.
+// takePeriods takes the open periods that a comparison has read, and records a state for each namespace in which
+// cluster and ledger differ. It returns how many differ. Namespaces with recorded states have these already.
 func (t *tracker) takePeriods(open []billing.Open) (found int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,7 +48,8 @@ func (t *tracker) takePeriods(open []billing.Open) (found int) {
 	return found
 }
 
-// findBeginning returns the namespaces that have no open period and a tenant. The ledger's newest event of each must be known before plan.
+// findBeginning returns the namespaces that have no open period and a tenant. The ledger's newest event of each must be
+// known before plan.
 func (t *tracker) findBeginning() (names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,9 +70,10 @@ func (t *tracker) isBeginning(name string, states []billing.State) bool {
 	return !is && slices.ContainsFunc(states, func(s billing.State) bool { return s.Desired != nil })
 }
 
-// planEvents dates the events of all recorded states, and returns them with those that an earlier try has not sent. asked are the
-// namespaces that latest was read for; completeUntil is the watermark. An end that is held back is dated once it is holdFor old. held is
-// the number of ends that planEvents holds back for the first time, because they are too many at once.
+// planEvents dates the events of all recorded states, and returns them with those that an earlier try has not sent.
+// asked are the namespaces that latest was read for; completeUntil is the watermark. An end that is held back is dated
+// once it is holdFor old. held is the number of ends that planEvents holds back for the first time, because they are
+// too many at once.
 func (t *tracker) planEvents(asked []string, latest map[string]time.Time, completeUntil time.Time, holdFor time.Duration) (
 	events []billing.Event, held int) {
 	t.mu.Lock()
@@ -124,8 +126,8 @@ func (t *tracker) planStates(p billing.Plan, name string, states []billing.State
 	return events
 }
 
-// guardEnds returns the namespaces whose last state is an end to hold back. A tree that lost a label, or a truncated list, must not end the
-// periods of half a cluster. An end that was held back is written once it is holdFor old.
+// guardEnds returns the namespaces whose last state is an end to hold back. A tree that lost a label, or a truncated
+// list, must not end the periods of half a cluster. An end that was held back is written once it is holdFor old.
 func (t *tracker) guardEnds(holdFor time.Duration) map[string]bool {
 	doubtful, fresh := map[string]bool{}, 0
 	now := t.now()
@@ -200,11 +202,12 @@ func (t *tracker) findCompleteness(settled time.Time) time.Time {
 // backlog is what the reporter and the metrics show of the difference.
 type backlog struct {
 	tenants []*tenantFacts
-	// changes is the number of changes that the ledger lacks, held those of them that are held back, and oldest the time of the first.
+	// changes is the number of changes that the ledger lacks, held those of them that are held back, and oldest the
+	// time of the first.
 	changes, held int
 	oldest        time.Time
-	// waits holds the time of the first change of each tenant that the ledger lacks, and refused why the ledger refused one of its changes,
-	// by UID.
+	// waits holds the time of the first change of each tenant that the ledger lacks, and refused why the ledger refused
+	// one of its changes, by UID.
 	waits   map[string]time.Time
 	refused map[string]string
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 )
 
-// OpenStore opens the ledger of a configuration. It connects to nothing yet. Close the database when it is no longer needed.
+// OpenStore opens the ledger of a configuration. It connects to nothing yet. Close the database when it is no longer
+// needed.
 func OpenStore(c *config.Billing) (*billing.Store, *sql.DB, error) {
 	db, dialect, err := openEngine(c)
 	if err != nil {
@@ -78,8 +79,8 @@ func readDSN(path string) (string, error) {
 	return strings.TrimSpace(string(dsn)), nil
 }
 
-// clusterID returns the configured name of the cluster in the ledger; "local" if there is none, which only SQLite allows, as its
-// file has one cluster's rows.
+// clusterID returns the configured name of the cluster in the ledger; "local" if there is none, which only SQLite
+// allows, as its file has one cluster's rows.
 func clusterID(c *config.Billing) string {
 	if c.ClusterID == "" {
 		return "local"

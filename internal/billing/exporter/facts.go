@@ -13,7 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// The exporter follows tens of thousands of objects, so it keeps only a few strings of each, and equal strings once. Facts are immutable.
+// The exporter follows tens of thousands of objects, so it keeps only a few strings of each, and equal strings once.
+// Facts are immutable.
 
 // namespaceFacts are the values of a Namespace that the ledger needs.
 type namespaceFacts struct {
@@ -31,8 +32,8 @@ type tenantFacts struct {
 	generation int64
 	// made is the LNamespace's creationTimestamp.
 	made time.Time
-	// since is when cost center and owner got their present values, as the operator has recorded it in the status. Without such a record,
-	// it is the LNamespace's creationTimestamp.
+	// since is when cost center and owner got their present values, as the operator has recorded it in the status.
+	// Without such a record, it is the LNamespace's creationTimestamp.
 	since             time.Time
 	costCenter, owner string
 	// labels are keys and values in turns, sorted by key: a map would take ten times the memory.
@@ -41,8 +42,8 @@ type tenantFacts struct {
 	reported *metav1.Condition
 }
 
-// factsOf returns a *namespaceFacts for a Namespace's metadata, and a *tenantFacts for an LNamespace. It returns any other object, such as
-// facts, unchanged.
+// factsOf returns a *namespaceFacts for a Namespace's metadata, and a *tenantFacts for an LNamespace. It returns any
+// other object, such as facts, unchanged.
 func factsOf(object any) any {
 	switch object := object.(type) {
 	case *metav1.PartialObjectMetadata:
@@ -74,8 +75,9 @@ func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 	return f
 }
 
-// shareText returns a shared copy of a text that many objects have. At each garbage collection, Go forgets which texts have a shared copy.
-// So equal texts share a copy only if no garbage collection runs between them, as is the case for most texts of one list.
+// shareText returns a shared copy of a text that many objects have. At each garbage collection, Go forgets which texts
+// have a shared copy. So equal texts share a copy only if no garbage collection runs between them, as is the case for
+// most texts of one list.
 func shareText(text string) string { return unique.Make(text).Value() }
 
 // labelMap returns the labels as a map; nil if there are none.

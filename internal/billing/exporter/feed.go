@@ -17,9 +17,9 @@ import (
 // pageSize is how many objects a page of a list has.
 const pageSize = 250
 
-// feed watches one kind and passes the facts of each object to the tracker. It is the store of client-go's reflector, and keeps no objects.
-// An informer would not do, because it passes changes to its handlers on other goroutines. The watermark needs to know that the changes
-// that came before a bookmark have been recorded.
+// feed watches one kind and passes the facts of each object to the tracker. It is the store of client-go's reflector,
+// and keeps no objects. An informer would not do, because it passes changes to its handlers on other goroutines. The
+// watermark needs to know that the changes that came before a bookmark have been recorded.
 type feed struct {
 	tracker *tracker
 	kind    watchedKind
@@ -27,8 +27,8 @@ type feed struct {
 	synced     chan struct{}
 	markSynced func()
 
-	// mu guards confirmed and trouble. confirmed is when the API server last sent a change, or confirmed that it has nothing newer. trouble
-	// is the error of a request that failed since then; nil if none did.
+	// mu guards confirmed and trouble. confirmed is when the API server last sent a change, or confirmed that it has
+	// nothing newer. trouble is the error of a request that failed since then; nil if none did.
 	mu        sync.Mutex
 	confirmed time.Time
 	trouble   error
@@ -54,7 +54,8 @@ func newFeed(t *tracker, kind watchedKind) *feed {
 	return &feed{tracker: t, kind: kind, synced: synced, markSynced: sync.OnceFunc(func() { close(synced) })}
 }
 
-// followKind watches the feed's kind until ctx ends. If the API server cannot stream a list, it is asked for pages of the list.
+// followKind watches the feed's kind until ctx ends. If the API server cannot stream a list, it is asked for pages of
+// the list.
 func (f *feed) followKind(ctx context.Context, api client.WithWatch) {
 	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -72,8 +73,8 @@ func (f *feed) followKind(ctx context.Context, api client.WithWatch) {
 	reflector.RunWithContext(ctx)
 }
 
-// UpdateResourceVersion implements cache.ResourceVersionUpdater: the reflector calls it after each event of the watch, including the
-// bookmarks that the API server sends about once a minute.
+// UpdateResourceVersion implements cache.ResourceVersionUpdater: the reflector calls it after each event of the watch,
+// including the bookmarks that the API server sends about once a minute.
 func (f *feed) UpdateResourceVersion(string) { f.recordConfirmed() }
 
 // recordConfirmed records that all changes up to now are known.
@@ -100,7 +101,8 @@ func (f *feed) readConfirmed() (confirmed time.Time, trouble error) {
 	return f.confirmed, f.trouble
 }
 
-// Transformer implements cache.TransformingStore: from a list that is streamed, the reflector collects facts instead of objects.
+// Transformer implements cache.TransformingStore: from a list that is streamed, the reflector collects facts instead of
+// objects.
 func (f *feed) Transformer() toolscache.TransformFunc {
 	return func(object any) (any, error) { return factsOf(object), nil }
 }

@@ -11,8 +11,8 @@ import (
 // OpenBigQuery opens the ledger in BigQuery. Only the program manager-bigquery sets it; it is nil in others.
 var OpenBigQuery func(*config.BillingBigQuery) *sql.DB
 
-// HandOver replaces this process by programs.BigQuery, with the same arguments, if the configured driver is bigquery and this program
-// lacks it. Otherwise it returns nil.
+// HandOver replaces this process by programs.BigQuery, with the same arguments, if the configured driver is bigquery
+// and this program lacks it. Otherwise it returns nil.
 func HandOver(c *config.Billing) error {
 	if c.Driver != config.DriverBigQuery || OpenBigQuery != nil {
 		return nil

@@ -24,8 +24,8 @@ const (
 	eventSeeing    = "BillingClusterSeen"
 )
 
-// keeper brings the ledger to what the cluster shows. Every flushEvery it writes what the ledger lacks, and moves the watermark. First, and
-// then every compareEvery, it reads the open periods and compares. Only the leader does this.
+// keeper brings the ledger to what the cluster shows. Every flushEvery it writes what the ledger lacks, and moves the
+// watermark. First, and then every compareEvery, it reads the open periods and compares. Only the leader does this.
 type keeper struct {
 	store   ledger
 	tracker *tracker
@@ -33,7 +33,8 @@ type keeper struct {
 	events  record.EventRecorder
 	self    *corev1.ObjectReference
 	run     billing.Run
-	// flushEvery and compareEvery are the configured intervals. watermarkEvery is the engine's least time between two watermarks.
+	// flushEvery and compareEvery are the configured intervals. watermarkEvery is the engine's least time between two
+	// watermarks.
 	flushEvery, compareEvery, watermarkEvery time.Duration
 	// timeout limits one exchange with the warehouse.
 	timeout time.Duration
@@ -79,10 +80,12 @@ func (k *keeper) Start(ctx context.Context) error {
 	return nil
 }
 
-// lastFlush limits the time of the last flush, when the exporter ends: its pod is killed 15 s after the exporter was asked to end.
+// lastFlush limits the time of the last flush, when the exporter ends: its pod is killed 15 s after the exporter was
+// asked to end.
 const lastFlush = 10 * time.Second
 
-// writeLast writes the changes seen so far, when the exporter ends. It saves the next exporter a comparison's coarser times.
+// writeLast writes the changes seen so far, when the exporter ends. It saves the next exporter a comparison's coarser
+// times.
 func (k *keeper) writeLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastFlush)
 	defer cancel()
@@ -138,8 +141,8 @@ func (k *keeper) runSteps(ctx context.Context) error {
 	return k.moveWatermark(ctx, k.tracker.findCompleteness(seen.Add(-sightMargin).Truncate(time.Second)))
 }
 
-// sightMargin is how far the watermark stays behind the last message of the watches. A message takes time to arrive, the clock may differ
-// by tolerance, and the API server cuts its times to seconds.
+// sightMargin is how far the watermark stays behind the last message of the watches. A message takes time to arrive,
+// the clock may differ by tolerance, and the API server cuts its times to seconds.
 const sightMargin = tolerance + 2*time.Second
 
 // isResting reports whether nothing may be sent yet after an error. A clock that was set back ends the rest.
@@ -148,7 +151,8 @@ func (k *keeper) isResting() bool {
 	return passed >= 0 && passed < k.rest
 }
 
-// ensureTable creates or verifies the table and the view: once per process, and again after an error that they may have caused.
+// ensureTable creates or verifies the table and the view: once per process, and again after an error that they may have
+// caused.
 func (k *keeper) ensureTable(ctx context.Context) error {
 	if k.ensured {
 		return nil
@@ -165,8 +169,8 @@ func (k *keeper) comparisonDue() bool {
 	return k.comparedAt.IsZero() || now.Sub(k.comparedAt) >= k.compareEvery || now.Before(k.comparedAt)
 }
 
-// comparePeriods reads the open periods, and makes the tracker record where the cluster differs. Events of an earlier try are sent first,
-// so that the periods have them.
+// comparePeriods reads the open periods, and makes the tracker record where the cluster differs. Events of an earlier
+// try are sent first, so that the periods have them.
 func (k *keeper) comparePeriods(ctx context.Context) error {
 	if err := k.writeEvents(ctx); err != nil {
 		return err
@@ -236,8 +240,9 @@ func (k *keeper) writePlanned(ctx context.Context) (wrote bool, err error) {
 	return true, nil
 }
 
-// moveWatermark moves the watermark to settled: the ledger has all changes before that time. The watermark stays if settled is the zero
-// time, or is less than watermarkEvery after the watermark. If the clock was set back, the watermark moves back too.
+// moveWatermark moves the watermark to settled: the ledger has all changes before that time. The watermark stays if
+// settled is the zero time, or is less than watermarkEvery after the watermark. If the clock was set back, the
+// watermark moves back too.
 func (k *keeper) moveWatermark(ctx context.Context, settled time.Time) error {
 	moved := settled.Sub(k.completeUntil)
 	if settled.IsZero() || k.running && moved >= 0 && moved < max(k.watermarkEvery, 1) {
@@ -299,8 +304,8 @@ func (k *keeper) lastError() error {
 	return k.err
 }
 
-// readState returns what the reporter reads: the last outcome, whether a comparison has succeeded yet, and why the exporter doesn't see the
-// cluster, which is nil if it does.
+// readState returns what the reporter reads: the last outcome, whether a comparison has succeeded yet, and why the
+// exporter doesn't see the cluster, which is nil if it does.
 func (k *keeper) readState() (trouble billing.Trouble, compared bool, lastError, blind error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,15 +1,18 @@
 // Package exporter is the program `manager billing-exporter`: it follows LNamespaces and Namespaces. When a namespace
 // gets another tenant or none, or a tenant is billed otherwise, it appends that change to the ledger.
 //
-// Three loops share the work, so that none waits for another: the tracker follows the cluster and records the states that the ledger lacks;
-// the keeper compares cluster and ledger, and writes the difference; the reporter writes condition BillingExported. A slow or broken
-// warehouse delays no tenant. Nothing is stored but in the ledger: after a restart, the difference is found again.
+// Three loops share the work, so that none waits for another: the tracker follows the cluster and records the states
+// that the ledger lacks; the keeper compares cluster and ledger, and writes the difference; the reporter writes
+// condition BillingExported. A slow or broken warehouse delays no tenant. Nothing is stored but in the ledger: after a
+// restart, the difference is found again.
 //
-// The tracker uses reflectors, not informers: an informer passes changes on by other goroutines, and the watermark must know which changes
-// came before a bookmark. If more than 100,000 states wait in an outage, each namespace keeps its last one.
+// The tracker uses reflectors, not informers: an informer passes changes on by other goroutines, and the watermark must
+// know which changes came before a bookmark. If more than 100,000 states wait in an outage, each namespace keeps its
+// last one.
 //
-// Two guards protect against a view of the cluster with holes. Nothing is compared before the whole cluster was read. ENDs without a
-// deletion by the API server are doubtful; if more than max(1, 20 %) of the open periods have one between two comparisons, they wait.
+// Two guards protect against a view of the cluster with holes. Nothing is compared before the whole cluster was read.
+// ENDs without a deletion by the API server are doubtful; if more than max(1, 20 %) of the open periods have one
+// between two comparisons, they wait.
 package exporter
 
 import (
@@ -47,7 +50,8 @@ type options struct {
 	config, namespace, metrics, health string
 }
 
-// Run runs the program until ctx is done, and returns nil then. Otherwise it returns an error that describes what must change.
+// Run runs the program until ctx is done, and returns nil then. Otherwise it returns an error that describes what must
+// change.
 func Run(ctx context.Context, version string, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("billing-exporter", flag.ContinueOnError)
 	flags.SetOutput(out)
@@ -116,8 +120,8 @@ func (o options) runExporter(ctx context.Context, c *config.OperatorConfiguratio
 	return mgr.Start(ctx)
 }
 
-// newManager returns a manager whose leader holds the exporter's Lease. It serves metrics and probes. The exporter is always ready, because
-// it serves no requests that another replica could serve better.
+// newManager returns a manager whose leader holds the exporter's Lease. It serves metrics and probes. The exporter is
+// always ready, because it serves no requests that another replica could serve better.
 func (o options) newManager(cfg *rest.Config) (ctrl.Manager, *leader.Lock, error) {
 	lock, err := leader.NewLock(cfg, o.namespace, programs.LeaseName)
 	if err != nil {

@@ -80,15 +80,16 @@ func (e *exporter) addLoops(ctx context.Context) error {
 	return err
 }
 
-// garbagePercent is how much the heap may grow before a collection, in percent of the live heap. It is below Go's default of 100 because
-// the exporter has CPU time to spare and shares its node's memory with tenants.
+// garbagePercent is how much the heap may grow before a collection, in percent of the live heap. It is below Go's
+// default of 100 because the exporter has CPU time to spare and shares its node's memory with tenants.
 const garbagePercent = 25
 
-// aloneWithin is how long an exporter with driver sqlite waits to become the leader. The Lease of a dead predecessor expires earlier.
+// aloneWithin is how long an exporter with driver sqlite waits to become the leader. The Lease of a dead predecessor
+// expires earlier.
 const aloneWithin = 45 * time.Second
 
-// onlyOne ends an exporter with driver sqlite that doesn't become the leader in time: two replicas would have two files, each with
-// a part of the ledger.
+// onlyOne ends an exporter with driver sqlite that doesn't become the leader in time: two replicas would have two
+// files, each with a part of the ledger.
 type onlyOne struct {
 	elected <-chan struct{}
 	wait    time.Duration

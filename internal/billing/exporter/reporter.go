@@ -58,7 +58,8 @@ type situation struct {
 	now      time.Time
 }
 
-// readSituation reads the backlog before the keeper's outcome: a change that the backlog has may be in the ledger by then, not the reverse.
+// readSituation reads the backlog before the keeper's outcome: a change that the backlog has may be in the ledger by
+// then, not the reverse.
 func (r *reporter) readSituation() situation {
 	s := situation{backlog: r.keeper.tracker.readBacklog(), now: r.clock.Now()}
 	s.trouble, s.compared, s.err, s.blind = r.keeper.readState()
@@ -85,14 +86,14 @@ func (r *reporter) reportTenants(ctx context.Context) (err error) {
 	return err
 }
 
-// refusedAlone reports whether the API server refused the write of one status because of its content, so that other statuses may still be
-// written.
+// refusedAlone reports whether the API server refused the write of one status because of its content, so that other
+// statuses may still be written.
 func refusedAlone(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
 
-// needsWrite reports whether the condition must be written: it is missing, differs, or has an older generation. Numbers in a message, and
-// names of a single try, such as a job's, count as no difference, because they differ each time.
+// needsWrite reports whether the condition must be written: it is missing, differs, or has an older generation. Numbers
+// in a message, and names of a single try, such as a job's, count as no difference, because they differ each time.
 func needsWrite(was, want *metav1.Condition, generation int64) bool {
 	return was == nil || was.Status != want.Status || was.Reason != want.Reason || was.ObservedGeneration != generation ||
 		countsAndNames.ReplaceAllString(was.Message, "#") != countsAndNames.ReplaceAllString(want.Message, "#")
@@ -149,8 +150,8 @@ func describeAdvice(t billing.Trouble) string {
 	return "the ledger can't be used at the moment; changes wait, and the exporter sends them again by itself"
 }
 
-// writeCondition applies the one condition, by server-side apply: nothing else in the status is the exporter's. The UID keeps the write
-// from a newer LNamespace of that name: the API server answers 409 then.
+// writeCondition applies the one condition, by server-side apply: nothing else in the status is the exporter's. The UID
+// keeps the write from a newer LNamespace of that name: the API server answers 409 then.
 func (r *reporter) writeCondition(ctx context.Context, tenant *tenantFacts, want *metav1.Condition) error {
 	want.ObservedGeneration = tenant.generation
 	want.LastTransitionTime = metav1.NewTime(r.clock.Now().Truncate(time.Second))

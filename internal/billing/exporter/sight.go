@@ -7,15 +7,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// blindAfter is how long a watch may fail before the failure is reported. A watch that ends without an error is opened again in less time.
+// blindAfter is how long a watch may fail before the failure is reported. A watch that ends without an error is opened
+// again in less time.
 const blindAfter = time.Minute
 
-// silentAfter is how long a watch may receive nothing before that is reported: without changes, the API server sends a bookmark about
-// once a minute.
+// silentAfter is how long a watch may receive nothing before that is reported: without changes, the API server sends a
+// bookmark about once a minute.
 const silentAfter = 10 * time.Minute
 
-// reportSight stores for the reporter why the exporter doesn't see changes in the cluster, and sends an Event when that begins and when
-// it ends. until is the time until which the exporter has seen all changes.
+// reportSight stores for the reporter why the exporter doesn't see changes in the cluster, and sends an Event when that
+// begins and when it ends. until is the time until which the exporter has seen all changes.
 func (k *keeper) reportSight(until time.Time, trouble error) {
 	since := until
 	if since.Before(k.run.StartedAt) {
@@ -41,8 +42,8 @@ func (k *keeper) reportSight(until time.Time, trouble error) {
 	}
 }
 
-// describeComplete returns the sentence about the time until which the exporter has seen all changes; the zero time means that it has not
-// read the whole cluster since its start.
+// describeComplete returns the sentence about the time until which the exporter has seen all changes; the zero time
+// means that it has not read the whole cluster since its start.
 func describeComplete(until time.Time) string {
 	if until.IsZero() {
 		return "It has not read the whole cluster since its start, and kubectl warren billing status shows until when the ledger is complete"

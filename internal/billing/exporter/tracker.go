@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// tracker knows what the cluster shows and what the ledger has, and keeps in memory only the difference: the states of namespaces that the
-// ledger does not have yet. If the process ends, the next exporter finds the difference again.
+// tracker knows what the cluster shows and what the ledger has, and keeps in memory only the difference: the states of
+// namespaces that the ledger does not have yet. If the process ends, the next exporter finds the difference again.
 type tracker struct {
 	clusterID string
 	api       client.WithWatch
@@ -26,10 +26,11 @@ type tracker struct {
 	cluster *cluster
 	// began is when everything that exists had been read; zero until then.
 	began time.Time
-	// open holds the open periods that the ledger has once unsent is in it, by namespace; nil until a comparison has read them.
+	// open holds the open periods that the ledger has once unsent is in it, by namespace; nil until a comparison has
+	// read them.
 	open map[string]billing.Open
-	// unsent are events that are dated already, and sending the states that they are made of. The events are sent unchanged until the
-	// ledger has them, so a lost answer doubles nothing.
+	// unsent are events that are dated already, and sending the states that they are made of. The events are sent
+	// unchanged until the ledger has them, so a lost answer doubles nothing.
 	unsent  []billing.Event
 	sending map[string][]billing.State
 	// states holds, by namespace, the states that the ledger does not have. recorded limits their number.
@@ -39,8 +40,8 @@ type tracker struct {
 	held map[string]bool
 	// ends counts the doubtful ends that were written since the last comparison.
 	ends int
-	// refused holds, by namespace, what the ledger refused because of its data since the last comparison, and refusedBefore what it
-	// refused before that.
+	// refused holds, by namespace, what the ledger refused because of its data since the last comparison, and
+	// refusedBefore what it refused before that.
 	refused, refusedBefore map[string]refusal
 }
 
@@ -94,15 +95,16 @@ type objectChange struct {
 	gone  bool
 }
 
-// takeChange takes a change that a watch brought into the cluster's state, and records the new state of each namespace that it concerns.
+// takeChange takes a change that a watch brought into the cluster's state, and records the new state of each namespace
+// that it concerns.
 func (t *tracker) takeChange(facts any, gone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applyChanges([]objectChange{{facts, gone}}, gone, false)
 }
 
-// replaceAll takes a complete list of one kind into the cluster's state, as one change. Known objects that it lacks are gone, but the API
-// server has not sent their deletion.
+// replaceAll takes a complete list of one kind into the cluster's state, as one change. Known objects that it lacks are
+// gone, but the API server has not sent their deletion.
 func (t *tracker) replaceAll(sample any, all []any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,8 +122,8 @@ func (t *tracker) replaceAll(sample any, all []any) {
 	t.applyChanges(changes, false, true)
 }
 
-// applyChanges applies changes of one moment. deleted reports that the API server sent the deletion of the object, listed that the changes
-// are from a list.
+// applyChanges applies changes of one moment. deleted reports that the API server sent the deletion of the object,
+// listed that the changes are from a list.
 func (t *tracker) applyChanges(changes []objectChange, deleted, listed bool) {
 	before, wasPlaced := map[string]*billing.Desired{}, map[string]bool{}
 	if !t.began.IsZero() { // until then nothing is recorded: the first comparison finds what the ledger lacks
@@ -156,8 +158,8 @@ func (t *tracker) applyChanges(changes []objectChange, deleted, listed bool) {
 	}
 }
 
-// recordState adds a state to those that the ledger lacks. Before the first comparison, it also adds the state before it: the ledger may
-// have an older one.
+// recordState adds a state to those that the ledger lacks. Before the first comparison, it also adds the state before
+// it: the ledger may have an older one.
 func (t *tracker) recordState(name string, before *billing.Desired, state billing.State) {
 	if before != nil {
 		state.Left = before.TenantUID
@@ -182,8 +184,8 @@ func (t *tracker) recordState(name string, before *billing.Desired, state billin
 	t.limitStates()
 }
 
-// differs reports whether the namespace had other values after these states; with no states, in the ledger. Before the first comparison
-// that comparison decides.
+// differs reports whether the namespace had other values after these states; with no states, in the ledger. Before the
+// first comparison that comparison decides.
 func (t *tracker) differs(name string, states []billing.State, d billing.Desired) bool {
 	if len(states) > 0 {
 		return !sameDesired(states[len(states)-1].Desired, &d)
@@ -192,7 +194,8 @@ func (t *tracker) differs(name string, states []billing.State, d billing.Desired
 	return t.open != nil && (!is || open.Differs(d))
 }
 
-// mostStates limits the memory for states during an outage of the warehouse. Beyond it, each namespace keeps its last state only.
+// mostStates limits the memory for states during an outage of the warehouse. Beyond it, each namespace keeps its last
+// state only.
 const mostStates = 100_000
 
 func (t *tracker) limitStates() {
@@ -205,8 +208,8 @@ func (t *tracker) limitStates() {
 	t.recorded = len(t.states)
 }
 
-// findConfirmed returns the time until which all changes have been seen: the earliest of the times at which the watches were last
-// confirmed. trouble is the error of a watch that fails; nil if none does.
+// findConfirmed returns the time until which all changes have been seen: the earliest of the times at which the watches
+// were last confirmed. trouble is the error of a watch that fails; nil if none does.
 func (t *tracker) findConfirmed() (until time.Time, trouble error) {
 	for i, f := range t.feeds {
 		confirmed, failed := f.readConfirmed()

@@ -1,5 +1,5 @@
-// Package questions has the commands about the ledger, with their words, flags and helps. `manager billing` answers them, and `kubectl
-// warren billing` passes them on.
+// Package questions has the commands about the ledger, with their words, flags and helps. `manager billing` answers
+// them, and `kubectl warren billing` passes them on.
 package questions
 
 import (
@@ -13,7 +13,8 @@ import (
 // formats are the output formats of an answer; the first is the default.
 var formats = []string{"table", "csv", "json"}
 
-// Commands returns the group "billing". run carries out each of its commands. A command takes exactly as many words as its usage names.
+// Commands returns the group "billing". run carries out each of its commands. A command takes exactly as many words as
+// its usage names.
 func Commands(run func(cmd *cobra.Command, words []string) error) *cobra.Command {
 	group := &cobra.Command{Use: "billing", Short: "Ask the ledger who owned which namespace, when, and who paid"}
 	for _, cmd := range []*cobra.Command{

@@ -8,8 +8,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Planted returns a forest with one namespace for each text. A text is a name and its place: "acme root", "a in acme", "tmpl template",
-// or "solo" for a namespace in no tree. "of TEMPLATE", labels "KEY=VALUE" and "terminating" may follow.
+// Planted returns a forest with one namespace for each text. A text is a name and its place: "acme root", "a in acme",
+// "tmpl template", or "solo" for a namespace in no tree. "of TEMPLATE", labels "KEY=VALUE" and "terminating" may
+// follow.
 func Planted(namespaces ...string) *forest.Snapshot {
 	s := forest.New(forest.Rules{})
 	for _, text := range namespaces {
@@ -41,7 +42,8 @@ func Acme(more ...string) *forest.Snapshot {
 		more...)...)
 }
 
-// Limited returns Acme with these limits for every tree; a negative number means no limit. Below acme are three namespaces.
+// Limited returns Acme with these limits for every tree; a negative number means no limit. Below acme are three
+// namespaces.
 func Limited(copies int32, bytes int64) *forest.Snapshot {
 	var limits v1alpha1.Limits
 	if copies >= 0 {
