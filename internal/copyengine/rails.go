@@ -79,7 +79,7 @@ func (r *rails) answerRights(namespace string) {
 // bindings are slots that are queued when the last of the rails has been written.
 func (r *rails) findWait(namespace string, bindings ...copies.Slot) (missing []copies.Slot, waited time.Duration) {
 	if missing = r.findMissing(namespace); missing == nil {
-		r.releaseBindings(namespace)
+		r.endWaitIn(namespace)
 		return nil, 0
 	}
 	wait := r.waits[namespace]
@@ -132,12 +132,12 @@ func (r *rails) endWait(slot copies.Slot) {
 		return
 	}
 	if delete(wait.missing, slot); len(wait.missing) == 0 {
-		r.releaseBindings(slot.Namespace)
+		r.endWaitIn(slot.Namespace)
 	}
 }
 
-// releaseBindings ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
-func (r *rails) releaseBindings(namespace string) {
+// endWaitIn ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
+func (r *rails) endWaitIn(namespace string) {
 	wait := r.waits[namespace]
 	if wait == nil {
 		return
