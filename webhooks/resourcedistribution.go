@@ -147,6 +147,7 @@ func (e errorText) Error() string { return string(e) }
 func (v *distributionValidator) checkResourceSizes(now *v1alpha1.ResourceDistribution, change distributionChange,
 	f *findings) field.ErrorList {
 	bare := now.DeepCopy()
+	// The operator writes the status, and the API server managedFields: neither is the author's.
 	bare.Status, bare.ManagedFields = v1alpha1.ResourceDistributionStatus{}, nil
 	data, err := json.Marshal(bare)
 	if err != nil {
@@ -181,6 +182,7 @@ func (v *distributionValidator) checkByDryRun(ctx context.Context, now *v1alpha1
 	u.SetNamespace(v.operatorNamespace)
 	err := v.dryRun.Create(ctx, u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	if status, ok := err.(apierrors.APIStatus); ok && (status.Status().Code == 400 || status.Status().Code == 422) {
+		// The API server's own message names no field.
 		if bad := notBase64(u); bad != "" {
 			return field.Invalid(at, field.OmitValueType{}, bad+": must be base64")
 		}
@@ -234,9 +236,11 @@ func (v *distributionValidator) missingWriteRight(ctx context.Context, user auth
 		if err != nil {
 			return "", err
 		}
+		// A right in the whole cluster saves the questions about single namespaces.
 		if everywhere[0] {
 			continue
 		}
+		// Where later namespaces are targets, too, rights in the present ones do not suffice.
 		if open || len(namespaces) > maxAsked {
 			return fmt.Sprintf("user %q may not %s %s cluster-wide, as this ResourceDistribution requires", user.Username, verb, resource), nil
 		}

@@ -67,6 +67,7 @@ func (c distributionChange) operatorVerbs() []string {
 // addedTargets returns where the change makes the operator write something that it didn't write before. open reports
 // that this is everywhere, also in future namespaces; otherwise it is in namespaces, existing or not.
 func (c distributionChange) addedTargets() (open bool, namespaces []string) {
+	// Another content or conflict policy makes the operator write in all targets, and not only in added ones.
 	anew := c.resourceChanged() || c.old.Conflict != c.now.Conflict
 	if !c.now.Targets.Bounded() {
 		return anew || c.targetsChanged(), nil
@@ -122,6 +123,7 @@ func (c distributionChange) warningsAboutReach(targets v1alpha1.DistributionTarg
 	named := c.now.Targets.Named()
 	replaced := slices.DeleteFunc(c.old.Named.Replaced(c.forest), func(name string) bool { return !slices.Contains(named, name) })
 	switch {
+	// New targets mean the namespaces that have the names now (DIST-D92).
 	case len(replaced) > 0 && c.targetsChanged():
 		all = append(all, "other namespaces have taken these names since spec.targets was written, and are served from now on: "+
 			joinFirstNames(replaced))
@@ -187,6 +189,7 @@ func (c distributionChange) excludedInTrees() []string {
 	return slices.DeleteFunc(c.now.Targets.Excluded(), func(name string) bool {
 		path := c.forest.Place(name).Path
 		if c.forest.Namespace(name) == nil {
+			// A namespace that doesn't exist yet may become a root.
 			path = []string{name}
 		}
 		return len(path) == 0 || slices.ContainsFunc(c.now.Targets.ExcludedTrees(), func(tree string) bool { return slices.Contains(path, tree) })

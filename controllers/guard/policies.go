@@ -124,6 +124,7 @@ func coversWrites(p *admissionregistrationv1.ValidatingAdmissionPolicy, r schema
 				return false
 			}
 		}
+		// A rule for one version would miss writes in another.
 		return hasItem(rule.APIGroups, r.Group, "*") && hasItem(rule.APIVersions, "*", "*") &&
 			(hasItem(rule.Resources, r.Resource, "*") || slices.Contains(rule.Resources, "*/*"))
 	})

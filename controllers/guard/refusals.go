@@ -105,6 +105,7 @@ func (r *Refusals) listenerFor(policy, address string) (record.EventRecorder, *c
 	begun, known := r.first[policy+address]
 	if !known {
 		if len(r.first) >= mostAddresses {
+			// What is forgotten counts as a first refusal again, which only delays an Event.
 			clear(r.first)
 		}
 		begun, r.first[policy+address] = now, now

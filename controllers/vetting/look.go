@@ -33,6 +33,7 @@ func (v *Vetter) checkRole(ctx context.Context) (again time.Duration, err error)
 	before := cmp.Or(v.lastVerdict(), &verdict{})
 	var concerned []reconcile.Request
 	if !slices.Equal(rolevetting.Messages(before.findings, rolevetting.Danger), rolevetting.Messages(now.findings, rolevetting.Danger)) {
+		// Before the verdict is stored: if the list fails, the next look finds the same difference.
 		if concerned, err = v.listTenants(ctx); err != nil {
 			return 0, err
 		}

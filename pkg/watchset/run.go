@@ -152,6 +152,7 @@ func (r *run) recordWatchClosed() {
 	ask := false
 	r.callUnderSetLock(func() {
 		r.open = false
+		// Until now, the open watch has shown every change.
 		if r.part.state == Synced {
 			r.part.lastSync = time.Now()
 		}
@@ -281,6 +282,7 @@ func (r *run) waitForListSlot(ctx context.Context) error {
 		taken, r.slot = true, true
 		r.recordListStart()
 	})
+	// The run has ended while it waited, so nothing else would free this slot.
 	if !taken {
 		s.slots.Release(1)
 		return context.Canceled
