@@ -132,7 +132,8 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	case len(refused) > 0:
 		return badFinding(kind, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	}
-	return goodFinding(kind, v1alpha1.ReasonSynced, "the namespace carries the labels and annotations that its ancestors and its template give it")
+	return goodFinding(kind, v1alpha1.ReasonSynced,
+		"the namespace carries the labels and annotations that its ancestors and its template give it")
 }
 
 func childrenReady(s *forest.Snapshot, name, refused string) finding {

@@ -87,12 +87,13 @@ func findStale(s *Snapshot, n *Namespace, h *Hierarchy) []Obstacle {
 	case parent.UID == h.ParentUID || h.ParentUID == unknownParent && MarkedFor(s, n, parent.Name):
 		return nil
 	case h.ParentUID == unknownParent:
-		return []Obstacle{newObstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is younger than this object, so the operator can't know "+
-			"after its restart whether spec.parent means this namespace: clear spec.parent, then set it again; or a cluster admin runs "+
-			"kubectl warren mark %s %s", parent.Name, n.Name, parent.Name)}
+		return []Obstacle{newObstacle(v1alpha1.ReasonIllegalParent,
+			"parent namespace %s is younger than this object, so the operator can't know "+
+				"after its restart whether spec.parent means this namespace: clear spec.parent, then set it again; or a cluster admin runs "+
+				"kubectl warren mark %s %s", parent.Name, n.Name, parent.Name)}
 	}
-	return []Obstacle{newObstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was created after spec.parent named it: clear spec.parent, "+
-		"then set it again", *h.Parent)}
+	return []Obstacle{newObstacle(v1alpha1.ReasonIllegalParent,
+		"parent namespace %s was created after spec.parent named it: clear spec.parent, then set it again", *h.Parent)}
 }
 
 // ExcludedBy returns a namespace whose own request, not carried out yet, excludes a request of the namespace called

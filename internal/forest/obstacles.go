@@ -35,7 +35,8 @@ func ParentObstacle(s *Snapshot, parent string) Obstacle {
 	case p != nil && p.Terminating:
 		return newObstacle(v1alpha1.ReasonParentTerminating, "parent namespace %s is being terminated", parent)
 	case place.Halted():
-		return newObstacle(v1alpha1.ReasonParentNotManaged, "parent namespace %s is halted (%s): %s", parent, place.Halt.Reason, place.Halt.Message)
+		return newObstacle(v1alpha1.ReasonParentNotManaged, "parent namespace %s is halted (%s): %s", parent,
+			place.Halt.Reason, place.Halt.Message)
 	case !place.InTree():
 		return newObstacle(v1alpha1.ReasonParentNotManaged, "parent namespace %s is neither a root nor a sub-namespace", parent)
 	}
