@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/ownrights"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
@@ -19,25 +16,12 @@ import (
 // impersonation, because the API server doesn't combine the two.
 type identity struct {
 	user                string
+	rights              ownrights.Rights
 	legacy, constrained become
 }
 
 // become is the users and groups that the user may impersonate by one form of impersonation.
-type become struct{ users, groups names }
-
-// names are the resourceNames of RBAC rules, or all names.
-type names struct {
-	some sets.Set[string]
-	all  bool
-}
-
-func (n names) has(name string) bool { return n.all || n.some.Has(name) }
-
-// The two forms of impersonation: the verb, and the API group of the resources users and groups.
-const (
-	legacyVerb, legacyGroup           = "impersonate", ""
-	constrainedVerb, constrainedGroup = "impersonate:user-info", "authentication.k8s.io"
-)
+type become struct{ users, groups ownrights.Names }
 
 // identifyUser asks the API server for the user's name and rules.
 func (c *call) identifyUser(ctx context.Context) (identity, error) {
@@ -45,19 +29,19 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	self := &authenticationv1.SelfSubjectReview{}
-	if err := api.Create(ctx, self); err != nil {
-		return identity{}, fmt.Errorf("asking the API server who you are: %w", err)
+	self, err := ownrights.Identify(ctx, api)
+	if err != nil {
+		return identity{}, err
 	}
 	namespace, _, err := c.targetNamespace()
 	if err != nil {
 		return identity{}, err
 	}
-	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
-	if err := api.Create(ctx, rules); err != nil {
-		return identity{}, fmt.Errorf("asking the API server what you may do: %w", err)
+	rights, _, err := ownrights.Ask(ctx, api, namespace)
+	if err != nil {
+		return identity{}, err
 	}
-	return identityOf(self.Status.UserInfo.Username, rules.Status.ResourceRules), nil
+	return identityOf(self.Username, rights), nil
 }
 
 // checkImpersonation returns an error if a proxy in front of the API server drops the headers of impersonation: then kubectl would act with
@@ -69,63 +53,34 @@ func (c *call) checkImpersonation(ctx context.Context, me identity, tenant strin
 	if err != nil {
 		return err
 	}
-	self := &authenticationv1.SelfSubjectReview{}
-	if err := api.Create(ctx, self); err != nil || slices.Contains(self.Status.UserInfo.Groups, group) {
+	self, err := ownrights.Identify(ctx, api)
+	if err != nil || slices.Contains(self.Groups, group) {
 		return nil //nolint:nilerr // without an answer, kubectl itself shows what is wrong
 	}
 	return fmt.Errorf("a proxy in front of the API server drops the headers Impersonate-User and Impersonate-Group, so sudo has no effect "+
 		"(the API server sees %s without group %s): use a kubeconfig that reaches the API server without this proxy",
-		self.Status.UserInfo.Username, group)
+		self.Username, group)
 }
 
-// identityOf derives the identity from the rules of a SelfSubjectRulesReview. Rules that don't concern impersonation are ignored.
-func identityOf(user string, rules []authorizationv1.ResourceRule) identity {
-	return identity{
-		user: user,
-		legacy: become{users: grantedNames(rules, legacyVerb, legacyGroup, "users"),
-			groups: grantedNames(rules, legacyVerb, legacyGroup, "groups")},
-		constrained: become{users: grantedNames(rules, constrainedVerb, constrainedGroup, "users"), groups: grantedNames(rules, constrainedVerb,
-			constrainedGroup, "groups")},
+// identityOf derives the identity from the user's rights. Rules that don't concern impersonation are ignored.
+func identityOf(user string, rights ownrights.Rights) identity {
+	form := func(form ownrights.Form) become {
+		return become{users: rights.Impersonated(form, "users"), groups: rights.Impersonated(form, "groups")}
 	}
-}
-
-// grantedNames returns the objects of a resource on which the rules allow a verb. A rule without resourceNames allows all.
-func grantedNames(rules []authorizationv1.ResourceRule, verb, group, resource string) names {
-	n := names{some: sets.New[string]()}
-	for _, rule := range rules {
-		if !says(rule.Verbs, verb) || !says(rule.APIGroups, group) || !says(rule.Resources, resource) {
-			continue
-		}
-		n.some.Insert(rule.ResourceNames...)
-		n.all = n.all || len(rule.ResourceNames) == 0
-	}
-	return n
-}
-
-func says(list []string, word string) bool {
-	return slices.Contains(list, word) || slices.Contains(list, "*")
+	return identity{user: user, rights: rights, legacy: form(ownrights.Legacy), constrained: form(ownrights.Constrained)}
 }
 
 // sudoTenants returns the tenants whose groups of sudoers the user's rights name, in alphabetical order. A user who may impersonate any
 // group may use sudo in other tenants too.
-func (i identity) sudoTenants() []string {
-	var tenants []string
-	for group := range i.legacy.groups.some.Union(i.constrained.groups.some) {
-		if tenant, ok := strings.CutSuffix(group, v1alpha1.SudoersSuffix); ok && tenant != "" {
-			tenants = append(tenants, tenant)
-		}
-	}
-	slices.Sort(tenants)
-	return tenants
-}
+func (i identity) sudoTenants() []string { return i.rights.Sudo() }
 
 // isSudoerEverywhere reports whether the user may impersonate any group, as cluster admins may.
-func (i identity) isSudoerEverywhere() bool { return i.legacy.groups.all || i.constrained.groups.all }
+func (i identity) isSudoerEverywhere() bool { return i.legacy.groups.All || i.constrained.groups.All }
 
 // isSudoerOf reports whether the user may impersonate the tenant's group of sudoers.
 func (i identity) isSudoerOf(tenant string) bool {
 	group := v1alpha1.SudoersGroup(tenant)
-	return i.legacy.groups.has(group) || i.constrained.groups.has(group)
+	return i.legacy.groups.Has(group) || i.constrained.groups.Has(group)
 }
 
 // impersonatedUser returns the user to impersonate together with the tenant's group: the user's own name if that is allowed. Otherwise it
@@ -134,7 +89,7 @@ func (i identity) isSudoerOf(tenant string) bool {
 func (i identity) impersonatedUser(tenant string) string {
 	group := v1alpha1.SudoersGroup(tenant)
 	for _, form := range []become{i.legacy, i.constrained} {
-		if form.groups.has(group) && form.users.has(i.user) {
+		if form.groups.Has(group) && form.users.Has(i.user) {
 			return i.user
 		}
 	}
@@ -144,5 +99,5 @@ func (i identity) impersonatedUser(tenant string) string {
 // constrainedIn reports whether the user may impersonate the tenant's group by constrained impersonation, for which the API server checks
 // each request's verb and resource.
 func (i identity) constrainedIn(tenant string) bool {
-	return i.constrained.groups.has(v1alpha1.SudoersGroup(tenant))
+	return i.constrained.groups.Has(v1alpha1.SudoersGroup(tenant))
 }

@@ -3,6 +3,7 @@ package describe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -63,6 +65,9 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 		return nil, err
 	}
 	view, err := gather.Around(ctx, api, name)
+	if unseen := gather.UnseenError(""); errors.As(err, &unseen) {
+		return describeManaged(ctx, inv, api, unseen)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +90,24 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 	}
 	found.Events, found.EventsLeftOut, err = eventsAbout(ctx, inv, api, found)
 	return found, err
+}
+
+// describeManaged describes the root of a tenant by its LNamespace alone, which a manager may read. If the user may not read that either,
+// the error is unseen.
+func describeManaged(ctx context.Context, inv *invocation.Invocation, api client.Client, unseen gather.UnseenError) (*Namespace, error) {
+	tenant := &v1alpha1.LNamespace{}
+	if err := api.Get(ctx, client.ObjectKey{Name: string(unseen)}, tenant); failure.Unavailable(err) {
+		return nil, unseen
+	} else if err != nil {
+		return nil, fmt.Errorf("read LNamespace %s: %w", string(unseen), err)
+	}
+	terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not read namespace %s: only what its LNamespace says is shown\n", unseen)
+	view := gather.EmptyView()
+	view.Partial = true
+	view.Forest = view.Forest.WithNamespace(&forest.Namespace{Name: tenant.Name, Labels: map[string]string{
+		v1alpha1.LabelType: v1alpha1.TypeRoot,
+	}})
+	return Of(view, tenant.Name, tenant, true), nil
 }
 
 // addTermination adds the conditions by which a terminating Namespace itself reports what keeps it from ending.

@@ -28,6 +28,8 @@ type Namespace struct {
 	Cascading Cascading `json:"cascadingDeletion"`
 	// Limits are those of the tree; nil if the namespace is halted or in no tree, or if the LNamespace or the usage could not be read.
 	Limits *Limits `json:"limits,omitempty"`
+	// Billing is who pays for the tree; nil if the LNamespace names nobody or could not be read.
+	Billing *v1alpha1.Billing `json:"billing,omitempty"`
 
 	Inherited []Inherited `json:"inherited"`
 	Resources []Resource  `json:"resources"`
@@ -97,6 +99,9 @@ func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *N
 		Cascading: cascadingText(view.Forest, n), Inherited: inheritedKeys(view.Forest, n),
 		Resources: []Resource{}, Conflicts: trace.ObstaclesIn(view.Conditions[name]), Conditions: reportedConditions(view, node),
 		Events: []Event{},
+	}
+	if tenant != nil {
+		d.Billing = tenant.Spec.Billing
 	}
 	if counted := !view.Partial || tenant != nil; known && counted && d.Root != "" && d.Depth != nil {
 		d.Limits = limitsText(view, d.Root, int32(*d.Depth), tenant)

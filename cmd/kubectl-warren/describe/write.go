@@ -34,6 +34,9 @@ func (d *Namespace) Write(w io.Writer) error {
 	default:
 		terminal.Fprintf(table, "Limits:\t<unknown>\n")
 	}
+	if d.Billing != nil {
+		terminal.Fprintf(table, "Cost center:\t%s\n", tree.OrNone(d.Billing.CostCenter))
+	}
 	if err := table.Flush(); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/ownrights"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -28,68 +29,108 @@ type OwnNamespace struct {
 	Unread bool `json:"-"`
 }
 
+// phaseUnknown is the phase of a namespace that the user may not read.
+const phaseUnknown = "Unknown"
+
+// OwnTrees are the namespaces of the trees that a user can find.
+type OwnTrees struct {
+	Namespaces []OwnNamespace
+	// Closed are the namespaces whose children the user may not read.
+	Closed []string
+	// Unseen are the tenants that the user's rights name, and in whose namespaces the user may read nothing.
+	Unseen []string
+}
+
 // Own returns the namespaces of the tree with the given root or, for "", of all trees that the user can find. A user who may list
-// namespaces can find every tree. For any other user, findTops chooses where the search begins. home is the namespace that the kubeconfig
-// names. closed are the namespaces whose children the user may not read.
-func Own(ctx context.Context, api client.Client, root, home string) (found []OwnNamespace, closed []string, err error) {
+// namespaces can find every tree. For any other user, FindTops chooses where the search begins. homes are the namespaces that the
+// kubeconfig names.
+func Own(ctx context.Context, api client.Client, root string, homes []string) (own OwnTrees, err error) {
 	view, err := Forest(ctx, api)
 	tops := slices.DeleteFunc([]string{root}, func(name string) bool { return name == "" })
-	if failure.Refused(err) {
-		if tops, err = findTops(ctx, api, root, home); err != nil {
-			return nil, nil, err
+	switch {
+	case failure.Refused(err) && root != "":
+		tops = []string{root}
+		if top, tenant, err := Climb(ctx, api, homes[0]); err != nil {
+			return own, err
+		} else if tenant == root {
+			tops = []string{top} // the user may not read what is above it
 		}
-		view, closed, err = Walk(ctx, api, tops)
+		view, own.Closed, err = Walk(ctx, api, tops)
+	case failure.Refused(err):
+		if tops, err = FindTops(ctx, api, homes, "name one with --tenant"); err != nil {
+			return own, err
+		}
+		view, own.Closed, own.Unseen, err = WalkFound(ctx, api, tops)
 	}
 	if err != nil {
-		return nil, nil, err
+		return own, err
 	}
 	nodes := view.All()
 	if len(tops) > 0 {
 		if nodes, err = view.Below(tops); err != nil {
-			return nil, nil, err
+			return own, err
 		}
 	}
 	for node := range tree.Existing(nodes) {
-		known := slices.ContainsFunc(found, func(own OwnNamespace) bool { return own.Name == node.Name }) // trees may overlap
+		known := slices.ContainsFunc(own.Namespaces, func(n OwnNamespace) bool { return n.Name == node.Name }) // trees may overlap
 		if !known && (node.Type == tree.TypeRoot || node.Type == tree.TypeSubNamespace) {
-			found = append(found, ownNamespace(view.Forest, node))
+			own.Namespaces = append(own.Namespaces, ownNamespace(view.Forest, node))
 		}
 	}
-	return found, closed, nil
+	return own, nil
 }
 
 func ownNamespace(f *forest.Snapshot, node *tree.Node) OwnNamespace {
 	n := f.Namespace(node.Name)
-	return OwnNamespace{
+	own := OwnNamespace{
 		Name: node.Name, Tenant: cmp.Or(f.RootOf(node.Name), n.FormerRoot()), Parent: n.Parent(), Phase: node.Phase, Unread: n.UID == "",
 	}
+	if own.Unread {
+		own.Phase = phaseUnknown
+	}
+	return own
 }
 
-// findTops returns the namespaces at which a walk begins: root or, if root is "", the tenants that list the user and the tree of home. In
-// the tree of home, it is the highest namespace that the user may read.
-func findTops(ctx context.Context, api client.Client, root, home string) ([]string, error) {
-	top, tenant, err := Climb(ctx, api, home)
+// FindTops returns the namespaces at which a walk begins for a user who may not list namespaces: the tenants that the user's rights name,
+// those that list the user, and the trees of homes, at least one namespace that the kubeconfig names. In the tree of a home, it is the
+// highest namespace that the user may read. If there are none, the error advises how to name a tenant.
+func FindTops(ctx context.Context, api client.Client, homes []string, advice string) ([]string, error) {
+	rights, unlooked, err := ownrights.Ask(ctx, api, homes[0])
 	switch {
+	case failure.Refused(err):
+		unlooked = "you may not ask for your rights"
 	case err != nil:
 		return nil, err
-	case root != "" && root == tenant:
-		return []string{top}, nil
-	case root != "":
-		return []string{root}, nil
 	}
-	tops, err := tenantsListing(ctx, api)
+	listing, err := tenantsListing(ctx, api)
 	if err != nil {
 		return nil, err
 	}
-	if top != "" && !slices.Contains(tops, top) {
-		tops = append(tops, top)
-	}
-	if len(tops) == 0 {
-		return nil, fmt.Errorf("you may not list namespaces, and no tenant was found that lists you: name one with --tenant")
+	tops := slices.Concat(rights.Sudo(), rights.Managed(), listing)
+	for _, home := range homes {
+		top, tenant, err := Climb(ctx, api, home)
+		if err != nil {
+			return nil, err
+		}
+		if top != "" && !slices.Contains(tops, tenant) {
+			tops = append(tops, top)
+		}
 	}
 	slices.Sort(tops)
-	return tops, nil
+	switch {
+	case len(tops) > 0:
+		return slices.Compact(tops), nil
+	case unlooked != "":
+		return nil, NoTopError("you may not list namespaces, and whether your rights name a tenant is not known (" + unlooked + "): " + advice)
+	}
+	return nil, NoTopError("you may not list namespaces, and your rights name no tenant, as those of a user never do: " + advice + ", or " +
+		"choose a namespace of it by kubectl config set-context --current --namespace=NAMESPACE")
 }
+
+// NoTopError explains why FindTops found nothing, and advises how to name a tenant.
+type NoTopError string
+
+func (e NoTopError) Error() string { return string(e) }
 
 // Climb goes up from the namespace called name. It returns the highest namespace that the user may read, and the tenant, which is the
 // root of the tree and may be higher. Both are empty if the namespace is in no tree, or can't be read.
@@ -117,13 +158,13 @@ func Climb(ctx context.Context, api client.Reader, name string) (top, tenant str
 
 // tenantsListing returns the tenants that list the user, among those whose LNamespace and root namespace the user may read.
 func tenantsListing(ctx context.Context, api client.Client) ([]string, error) {
-	me := &authenticationv1.SelfSubjectReview{}
-	if err := api.Create(ctx, me); err != nil && !failure.Refused(err) {
-		return nil, fmt.Errorf("asking the API server who you are: %w", err)
+	me, err := ownrights.Identify(ctx, api)
+	if err != nil && !failure.Refused(err) {
+		return nil, err
 	}
-	mine := subjectsOf(me.Status.UserInfo)
+	mine := subjectsOf(me)
 	var listing []string
-	err := Each(ctx, api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
+	err = Each(ctx, api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
 		tenant := forest.TenantOf(object.(*v1alpha1.LNamespace))
 		if slices.ContainsFunc(mine, func(subject string) bool { return tenant.Listed[subject] }) {
 			listing = append(listing, tenant.Name)

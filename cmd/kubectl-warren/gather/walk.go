@@ -24,6 +24,7 @@ type step struct {
 	name, parent string
 	bound        bool
 	reported     bool // the operator reports that it is there, so it counts even if it can't be read
+	found        bool // the user didn't name it, so that it is no error if the user may read nothing in it
 }
 
 // sight is the result of a step.
@@ -31,6 +32,7 @@ type sight struct {
 	namespace  *forest.Namespace // nil if it doesn't exist or isn't below the step's parent, or if nothing readable shows that it exists
 	conditions []metav1.Condition
 	closed     bool // the user may not read the namespace's children
+	unseen     bool // the user may read nothing in a namespace that was found
 	subs       []*v1alpha1.SubNamespace
 	next       []step
 }
@@ -39,13 +41,28 @@ type sight struct {
 // its SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces whose children the user may
 // not read.
 func Walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
-	view = EmptyView()
-	view.Partial = true
-	seen := map[step]bool{}
 	var level []step
 	for _, name := range names {
 		level = append(level, step{name: name})
 	}
+	view, closed, _, err = walk(ctx, api, level)
+	return view, closed, err
+}
+
+// WalkFound is Walk from tops that FindTops has found. unseen are those in which the user may read nothing: the view has them as roots, by
+// their names alone.
+func WalkFound(ctx context.Context, api client.Reader, tops []string) (view tree.View, closed, unseen []string, err error) {
+	var level []step
+	for _, name := range tops {
+		level = append(level, step{name: name, found: true})
+	}
+	return walk(ctx, api, level)
+}
+
+func walk(ctx context.Context, api client.Reader, level []step) (view tree.View, closed, unseen []string, err error) {
+	view = EmptyView()
+	view.Partial = true
+	seen := map[step]bool{}
 	for len(level) > 0 {
 		level = slices.DeleteFunc(level, func(s step) bool {
 			known := seen[s] || view.Forest.Namespace(s.name) != nil
@@ -54,7 +71,7 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 		})
 		sights, err := readLevel(ctx, api, level)
 		if err != nil {
-			return view, nil, err
+			return view, nil, nil, err
 		}
 		level = nil
 		for _, found := range sights {
@@ -64,14 +81,17 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 			view.Forest = view.Forest.WithNamespace(found.namespace)
 			view.Conditions[found.namespace.Name] = found.conditions
 			view.Subs = append(view.Subs, found.subs...)
-			if found.closed {
+			switch {
+			case found.unseen:
+				unseen = append(unseen, found.namespace.Name)
+			case found.closed:
 				closed = append(closed, found.namespace.Name)
 			}
 			level = append(level, found.next...)
 		}
 	}
 	slices.Sort(closed)
-	return view, closed, nil
+	return view, closed, unseen, nil
 }
 
 // readLevel makes the steps of one level in parallel, and returns their results in the order of the steps.
@@ -111,7 +131,10 @@ func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight,
 	}
 	found.closed = failure.Refused(err)
 	if unread && found.closed && s.parent == "" {
-		return sight{}, UnseenError(s.name)
+		if found.unseen = s.found; !s.found {
+			return sight{}, UnseenError(s.name)
+		}
+		return found, nil
 	}
 
 	hierarchy, err := ReadHierarchy(ctx, api, s.name)

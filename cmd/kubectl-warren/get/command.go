@@ -97,8 +97,8 @@ func run(ctx context.Context, inv *invocation.Invocation, kinds string, o *optio
 		return err
 	}
 	f := &follower{answers: all[0], show: printer.exclusively(inv.Streams.Out), find: func(ctx context.Context) ([]string, error) {
-		own, _, err := inv.LookForOwn(ctx, *o.tenant)
-		return namesOf(own), err
+		own, err := inv.LookForOwn(ctx, *o.tenant)
+		return namesOf(own.Namespaces), err
 	}, warn: func(format string, values ...any) { terminal.Fprintf(inv.Streams.ErrOut, format, values...) }}
 	return f.watch(ctx)
 }

@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/ownrights"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
@@ -70,6 +71,9 @@ func (r *request) run(ctx context.Context, inv *invocation.Invocation, roots []s
 		return err
 	}
 	facts, err := Read(ctx, api, roots...)
+	if errors.Is(err, ErrNoRoot) {
+		facts, err = readOwn(ctx, inv, api)
+	}
 	if err != nil {
 		return err
 	}
@@ -104,6 +108,19 @@ func (r *request) run(ctx context.Context, inv *invocation.Invocation, roots []s
 	return err
 }
 
+// readOwn reads the trees that a user who may not list namespaces can find.
+func readOwn(ctx context.Context, inv *invocation.Invocation, api client.Client) (Facts, error) {
+	homes, err := inv.Homes()
+	if err != nil {
+		return Facts{}, err
+	}
+	tops, err := gather.FindTops(ctx, api, homes, invocation.NameRoot)
+	if err != nil {
+		return Facts{}, err
+	}
+	return ReadFound(ctx, api, tops)
+}
+
 // drawingTime returns the time in epoch, the value of SOURCE_DATE_EPOCH, or now if it is "". With a fixed time, the same forest gives
 // the same bytes.
 func drawingTime(epoch string) (time.Time, error) {
@@ -135,11 +152,11 @@ func contextName(inv *invocation.Invocation) (string, error) {
 
 // readerName asks the API server who the user is; "" where it does not answer that question.
 func readerName(ctx context.Context, api client.Client) (string, error) {
-	me := &authenticationv1.SelfSubjectReview{}
-	if err := api.Create(ctx, me); err != nil && !failure.Unavailable(err) {
-		return "", fmt.Errorf("asking the API server who you are: %w", err)
+	me, err := ownrights.Identify(ctx, api)
+	if err != nil && !failure.Unavailable(err) {
+		return "", err
 	}
-	return me.Status.UserInfo.Username, nil
+	return me.Username, nil
 }
 
 // writeWhole writes a file that only its owner may read. Until all of it is written, a file of that name stays as it is.

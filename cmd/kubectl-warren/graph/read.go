@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,15 +18,18 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
 
-// Read reads what a drawing shows, by four paged lists. For a user who may not list namespaces it walks from roots instead, and fails
-// if no roots are named.
+// ErrNoRoot is the error of Read where it can neither list namespaces nor walk from a root.
+var ErrNoRoot = errors.New("you may not list namespaces, and none of your tenants could be found: name a root")
+
+// Read reads what a drawing shows, by four paged lists. For a user who may not list namespaces it walks from roots instead.
 func Read(ctx context.Context, api client.Reader, roots ...string) (Facts, error) {
 	view, err := gather.Forest(ctx, api)
 	switch {
 	case failure.Refused(err) && len(roots) == 0:
-		return Facts{}, fmt.Errorf("you may not list namespaces; name a root")
+		return Facts{}, ErrNoRoot
 	case failure.Refused(err):
-		return walkFrom(ctx, api, roots)
+		view, closed, err := gather.Walk(ctx, api, roots)
+		return factsOf(ctx, api, view, closed, nil, err)
 	case err != nil:
 		return Facts{}, err
 	}
@@ -57,13 +61,24 @@ func (f *Facts) listObjects(ctx context.Context, api client.Reader, what string,
 	return nil
 }
 
-// walkFrom reads the trees below roots, each namespace by itself, and the LNamespaces of their roots.
-func walkFrom(ctx context.Context, api client.Reader, roots []string) (Facts, error) {
-	view, closed, err := gather.Walk(ctx, api, roots)
+// ReadFound reads what a drawing shows to a user who may not list namespaces, below tops that gather.FindTops has found.
+func ReadFound(ctx context.Context, api client.Reader, tops []string) (Facts, error) {
+	if len(tops) == 0 {
+		return Facts{}, ErrNoRoot
+	}
+	view, closed, unseen, err := gather.WalkFound(ctx, api, tops)
+	return factsOf(ctx, api, view, closed, unseen, err)
+}
+
+// factsOf returns what a walk has found, with the LNamespaces of the roots.
+func factsOf(ctx context.Context, api client.Reader, view tree.View, closed, unseen []string, err error) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
 	facts := Facts{View: view}
+	for _, name := range unseen {
+		facts.Unread = append(facts.Unread, name+": without sudo you may read nothing here")
+	}
 	if len(closed) > 0 {
 		facts.Unread = append(facts.Unread, "you may not list SubNamespaces in "+strings.Join(closed, ", ")+"; what may be below is not shown")
 	}

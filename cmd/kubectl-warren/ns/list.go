@@ -27,9 +27,10 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 		SuggestFor: []string{"namespace", "namespaces", "list", "ls"},
 		Short:      "List the namespaces in your trees, also if you may not list all namespaces of the cluster",
 		Long: "List the namespaces in your trees. If you may list all namespaces of the cluster, you see every tree. Otherwise you see:\n" +
-			"- the trees of the tenants whose lists name you, if you may read their LNamespaces and root namespaces;\n" +
-			"- the tree of the kubeconfig's namespace, from its highest namespace that you may read.\n" +
-			"With --tenant, you see only the tree that begins there. Namespaces that you may not read are named on stderr.",
+			"- the tenants that your rights name, because you are a manager or sudoer;\n" +
+			"- the trees of the tenants whose lists name you, if you may list LNamespaces and read the root;\n" +
+			"- the trees of the namespaces in the kubeconfig's contexts that have your cluster and user.\n" +
+			"With --tenant, you see only the tree of that tenant. Namespaces that you may not read are named on stderr.",
 		Example:           "  kubectl warren ns\n  kubectl warren ns --tenant payments -o name",
 		Args:              takeNoWords,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -44,7 +45,7 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 		}
 		readable, unread := []gather.OwnNamespace{}, []string{}
 		for _, own := range all {
-			if own.Unread {
+			if own.Unread && own.Parent != "" {
 				unread = append(unread, own.Name)
 			} else {
 				readable = append(readable, own)

@@ -4,8 +4,6 @@ package trees
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +28,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		SuggestFor: []string{"list", "ls", "sub"},
 		Short:      "Show the trees of namespaces, and the templates with their instances",
 		Long: "Show the trees of namespaces, and the templates with their instances; with names, only the trees that begin at these.\n" +
-			"If you have no right to list namespaces, name a root: you see the namespaces that can be found from it.\n" +
+			"If you have no right to list namespaces, you see the tenants that " + invocation.ProgramName + " ns finds, or what can be found from " +
+			"the roots that you name.\n" +
 			"[s] marks a sub-namespace that belongs to a SubNamespace, (1) a footnote.",
 		Example:           "  kubectl warren tree\n  kubectl warren tree payments -o wide",
 		ValidArgsFunction: inv.CompleteNamespaces,
@@ -79,21 +78,33 @@ func Draw(inv *invocation.Invocation, view tree.View, names []string, format, no
 	return printNodes(inv, nodes, format)
 }
 
-// readForest lists everything, or walks from names if the user may not list namespaces.
-func readForest(ctx context.Context, inv *invocation.Invocation, api client.Client, names []string) (tree.View, error) {
-	view, err := gather.Forest(ctx, api)
-	switch {
-	case !failure.Refused(err):
+// readForest lists everything. If the user may not list namespaces, it walks from names, or from what the user can find.
+func readForest(ctx context.Context, inv *invocation.Invocation, api client.Client, names []string) (view tree.View, err error) {
+	if view, err = gather.Forest(ctx, api); !failure.Refused(err) {
 		return view, err
-	case len(names) == 0:
-		return view, fmt.Errorf("you may not list namespaces; name a root")
 	}
-	view, closed, err := gather.Walk(ctx, api, names)
-	if err == nil && len(closed) > 0 {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n",
-			strings.Join(closed, ", "))
+	var closed, unseen []string
+	if len(names) > 0 {
+		view, closed, err = gather.Walk(ctx, api, names)
+	} else {
+		view, closed, unseen, err = walkOwn(ctx, inv, api)
+	}
+	if err == nil {
+		inv.WarnClosed(closed, unseen)
 	}
 	return view, err
+}
+
+func walkOwn(ctx context.Context, inv *invocation.Invocation, api client.Client) (view tree.View, closed, unseen []string, err error) {
+	homes, err := inv.Homes()
+	if err != nil {
+		return view, nil, nil, err
+	}
+	tops, err := gather.FindTops(ctx, api, homes, invocation.NameRoot)
+	if err != nil {
+		return view, nil, nil, err
+	}
+	return gather.WalkFound(ctx, api, tops)
 }
 
 // printNodes writes nothing to Out unless all of it can be written.

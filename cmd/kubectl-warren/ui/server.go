@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"html/template"
 	"slices"
 	"strings"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -128,8 +127,8 @@ func (r reading) unread() []string {
 	return all
 }
 
-// findHomes returns the roots at which the pages begin for a caller who may not list namespaces: of the LNamespaces that the caller may
-// read by name, of the tenants whose sudoer the caller is, and of the context's namespace. There are none if the command line names roots.
+// findHomes returns the namespaces at which the pages begin for a caller who may not list namespaces; none if the command line names
+// roots, or if there are none yet: the pages ask for a root then.
 func (v *server) findHomes(ctx context.Context) ([]string, error) {
 	if len(v.settings.roots) > 0 {
 		return nil, nil
@@ -138,37 +137,13 @@ func (v *server) findHomes(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, _, err := v.inv.Flags.ToRawKubeConfigLoader().Namespace()
+	homes, err := v.inv.Homes()
 	if err != nil {
 		return nil, err
 	}
-	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: home}}
-	if err := api.Create(ctx, rules); err != nil && !failure.Refused(err) {
-		return nil, fmt.Errorf("asking the API server what you may do: %w", err)
+	tops, err := gather.FindTops(ctx, api, homes, invocation.NameRoot)
+	if none := gather.NoTopError(""); errors.As(err, &none) {
+		return nil, nil
 	}
-	homes := homesByRules(rules.Status.ResourceRules)
-	top, tenant, err := gather.Climb(ctx, api, home)
-	if err != nil {
-		return nil, err
-	}
-	if root := cmp.Or(top, tenant); root != "" && !slices.Contains(homes, tenant) {
-		homes = append(homes, root)
-	}
-	slices.Sort(homes)
-	return slices.Compact(homes), nil
-}
-
-func homesByRules(rules []authorizationv1.ResourceRule) []string {
-	var homes []string
-	for _, rule := range rules {
-		for _, name := range rule.ResourceNames {
-			if slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) && slices.Contains(rule.Resources, "lnamespaces") {
-				homes = append(homes, name)
-			}
-			if tenant, ok := strings.CutSuffix(name, v1alpha1.SudoersSuffix); ok && tenant != "" && slices.Contains(rule.Resources, "groups") {
-				homes = append(homes, tenant)
-			}
-		}
-	}
-	return homes
+	return tops, err
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/words"
@@ -23,11 +24,13 @@ const auditor = "auditor"
 // furnish makes the specification's tenants, and bindings of every shape around them.
 func furnish(ctx context.Context, w words.Cluster) {
 	GinkgoHelper()
+	shop := build.Tenant("shop").Users("dave").Managers("mia").Sudoers("bob").Object()
+	shop.Spec.Billing = &v1alpha1.Billing{CostCenter: "4711"}
 	w.Create(ctx,
 		build.Namespace("ci"), serviceAccount("ci", "deployer"), serviceAccount("ci", "other"),
 		build.Tenant("payments").Users("alice").UserSubjects(build.Group("pay-devs")).Managers("mia").
 			Sudoers("bob").SudoerSubjects(build.Group("pay-oncall"), build.ServiceAccount("ci", "deployer")).Object(),
-		build.Tenant("shop").Users("dave").Managers("mia").Sudoers("bob").Object())
+		shop)
 	w.Ready(ctx, build.Tenant("payments").Object(), build.Tenant("shop").Object())
 	grow(ctx, w, "payments", "pay-web")
 	w.Create(ctx,

@@ -2,9 +2,7 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,9 +17,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
-	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -186,22 +182,7 @@ func (f *Follower) walkWhileForbidden(ctx context.Context) {
 // walk reads the trees of the roots and homes through informers. One in which the caller may read nothing is shown by its name alone.
 func (f *Follower) walk(ctx context.Context, session *watchset.Session) {
 	reader := session.Reader(watchset.SyncTimeout(reviewInterval))
-	tops, closed := f.book.tops(), []string{}
-	facts, err := graph.Read(ctx, reader, tops...)
-	for unseen := gather.UnseenError(""); errors.As(err, &unseen) && len(tops) > 0; {
-		closed = append(closed, string(unseen))
-		tops = slices.DeleteFunc(tops, func(name string) bool { return name == string(unseen) })
-		facts = graph.Facts{View: gather.EmptyView()}
-		facts.View.Partial = true
-		if err = nil; len(tops) > 0 {
-			facts, err = graph.Read(ctx, reader, tops...)
-		}
-	}
-	for _, name := range closed {
-		root := &forest.Namespace{Name: name, Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}
-		facts.View.Forest = facts.View.Forest.WithNamespace(root)
-		facts.Unread = append(facts.Unread, name+": without sudo you may read nothing here")
-	}
+	facts, err := graph.ReadFound(ctx, reader, f.book.tops())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err == nil {

@@ -1,0 +1,57 @@
+package report_test
+
+import (
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+const nothingFound = "you may not list namespaces, and your rights name no tenant, as those of a user never do"
+
+var _ = Describe("one's own tenants, with no right to list namespaces", func() {
+	It("ACC-E07 are found by a manager and by a sudoer from their own rights, in ns, tree, graph, get and describe", func(ctx SpecContext) {
+		for _, person := range []string{"mia", "bob"} {
+			out, problems, status := world.Kubectl(ctx, person, "warren", "ns", "-o", "name")
+			Expect([]any{out, status}).To(Equal([]any{"namespace/payments\nnamespace/shop\n", 0}), problems)
+			Expect(problems).To(HavePrefix("Warning: you may read no namespace of payments, shop: "))
+			Expect(warren(ctx, person, "ns")).To(MatchRegexp(`(?m)^shop +shop +<none> +Unknown$`))
+			Expect(warren(ctx, person, "tree")).To(Equal("payments\nshop\n"))
+			Expect(warren(ctx, person, "graph -o mermaid")).To(And(ContainSubstring(`"payments<br>`), ContainSubstring(`"shop<br>`)))
+			_, problems, _ = world.Kubectl(ctx, person, "warren", "get", "configmaps")
+			Expect(problems).To(ContainSubstring("you may not list configmaps in any of your namespaces: payments, shop"))
+		}
+		Expect(warren(ctx, "mia", "describe shop")).To(And(
+			MatchRegexp(`(?m)^Limits: +sub-namespaces 0 \(`), MatchRegexp(`(?m)^Cost center: +4711$`)))
+		_, problems, _ := world.Kubectl(ctx, "bob", "warren", "describe", "shop")
+		Expect(problems).To(ContainSubstring("you may not read it"))
+		out, problems, status := world.Kubectl(ctx, "bob", "sudo", "--tenant", "payments", "warren", "ns", "--tenant", "payments", "-o", "name")
+		Expect([]any{out, status}).To(Equal([]any{"namespace/payments\nnamespace/pay-web\n", 0}), problems)
+	})
+
+	It("ACC-E08 are found by a user in the namespaces of the kubeconfig's contexts; without one, the error says why", func(ctx SpecContext) {
+		for _, command := range []string{"ns", "tree", "get configmaps", "graph"} {
+			_, problems, status := world.Kubectl(ctx, "alice", append([]string{"warren"}, strings.Fields(command)...)...)
+			Expect(status).To(Equal(1))
+			Expect(problems).To(And(HavePrefix("error: "+nothingFound+": name "),
+				HaveSuffix("kubectl config set-context --current --namespace=NAMESPACE\n")), command)
+		}
+		config, err := clientcmd.LoadFromFile(world.Kubeconfig("alice"))
+		Expect(err).NotTo(HaveOccurred())
+		current := config.Contexts[config.CurrentContext]
+		config.Contexts["work"] = &api.Context{Cluster: current.Cluster, AuthInfo: current.AuthInfo, Namespace: "pay-web"}
+		config.Contexts["other"] = &api.Context{Cluster: "other", AuthInfo: current.AuthInfo, Namespace: "shop"}
+		path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+		Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+		for command, want := range map[string]string{
+			"ns -o name": "namespace/payments\nnamespace/pay-web\n", "tree -o name": "namespace/payments\nnamespace/pay-web\n",
+			"get rolebindings --field-selector metadata.name=warren:users -o name": "rolebinding.rbac.authorization.k8s.io/warren:users\n" +
+				"rolebinding.rbac.authorization.k8s.io/warren:users\n",
+		} {
+			Expect(warren(ctx, "alice", command+" --kubeconfig "+path)).To(Equal(want), command)
+		}
+	})
+})
