@@ -99,7 +99,8 @@ func writeConfig(p place) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s\nbilling:\n  driver: sqlite\n  sqlite: {path: %q}\n  flushInterval: 1s\n", manifests.Configuration(), p.ledgerFile())
+	text := fmt.Sprintf("%s\nbilling:\n  driver: sqlite\n  sqlite: {path: %q}\n  flushInterval: 1s\n", manifests.Configuration(),
+		p.ledgerFile())
 	if err := os.WriteFile(p.configFile(), []byte(text), 0o644); err != nil {
 		return fmt.Errorf("writing the operator's configuration: %w", err)
 	}

@@ -32,7 +32,7 @@ type cluster struct {
 const pods, cpu = corev1.ResourcePods, corev1.ResourceRequestsCPU
 
 func newCluster(seed uint64) *cluster {
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a repeatable test
+	random := rand.New(rand.NewPCG(seed, 0))
 	c := &cluster{random: random, refusals: map[string]budget.Refusal{}, now: time.Unix(0, 0)}
 	c.limits = []budget.Limit{{Name: "tenant", Hard: budget.Amounts{pods: 40, cpu: 20_000}}, {Name: "team", Hard: budget.Amounts{pods: 12}}}
 	for range 6 {

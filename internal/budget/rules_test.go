@@ -84,7 +84,8 @@ func TestAShareKeepsToTheSmallestLimitAbove(t *testing.T) {
 	limits := []budget.Limit{{Name: "tenant", Hard: budget.Amounts{pods: 10, cpu: 4000}}, {Name: "team", Hard: budget.Amounts{pods: 4}}}
 	namespace := budget.Row{Namespace: "a", Under: []int{0, 1}, Spec: budget.Amounts{pods: 1, cpu: 500},
 		Counted: budget.Amounts{pods: 1, cpu: 500}, Used: budget.Amounts{pods: 1, cpu: 400}}
-	got := budget.Plan(limits, []budget.Row{namespace}, map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 1, cpu: 1000}, true)}, noon)
+	refusals := map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 1, cpu: 1000}, true)}
+	got := budget.Plan(limits, []budget.Row{namespace}, refusals, noon)
 	want := []budget.Share{{Namespace: "a", Hard: budget.Amounts{pods: 4, cpu: 4000}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

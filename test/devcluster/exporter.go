@@ -17,7 +17,8 @@ func ExporterGroups() []string {
 
 // StartExporter starts `MANAGER billing-exporter` with a configuration file, under the exporter's own account, and waits until it is ready.
 // healthURL is where it answers probes.
-func StartExporter(ctx context.Context, world *World, manager, configFile, logFile string) (exporter *process.Process, healthURL string, err error) {
+func StartExporter(ctx context.Context, world *World, manager, configFile, logFile string) (exporter *process.Process, healthURL string,
+	err error) {
 	err = process.OnFreePort(func(port int) (*process.Process, error) {
 		address := "127.0.0.1:" + strconv.Itoa(port)
 		healthURL = "http://" + address
