@@ -41,7 +41,7 @@ func NewCommand(inv *invocation.Invocation) *cobra.Command {
 	warren.AddCommand(sub.Commands(inv)...)
 	warren.AddCommand(ns.Commands(inv)...)
 	warren.AddCommand( // ordered by subject here; --help shows them in the order of their names
-		tenant.CreateCommand(inv),
+		tenant.CreateCommand(inv), tenant.AddCommand(inv), tenant.RemoveCommand(inv),
 		trees.Command(inv), graph.Command(inv), get.Command(inv), describe.Command(inv), trace.Command(inv),
 		distribution.Command(inv),
 		rights.AccessCommand(inv), rights.WhoCanCommand(inv), rights.WhyCommand(inv),

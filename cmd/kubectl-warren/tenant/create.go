@@ -1,4 +1,4 @@
-// Package tenant is the command that creates an LNamespace.
+// Package tenant is the commands that create an LNamespace and change its lists.
 package tenant
 
 import (
