@@ -19,6 +19,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	}
 	list := &cobra.Command{
 		Use: "list [NAME…]", Short: "Show the progress of ResourceDistributions",
+		Example:           "  kubectl warren distribution list",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return showDistributions(cmd.Context(), inv, names, WriteTable)
@@ -26,7 +27,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	}
 	describe := &cobra.Command{
 		Use: "describe NAME", Short: "Show one ResourceDistribution with its conflicts and failures",
-		Args: invocation.ExactlyAsUsage("one ResourceDistribution"), ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  kubectl warren distribution describe settings",
+		Args:    invocation.ExactlyAsUsage("one ResourceDistribution"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return showDistributions(cmd.Context(), inv, names, func(w io.Writer, all []v1alpha1.ResourceDistribution) error {
 				return WriteDescription(w, &all[0])

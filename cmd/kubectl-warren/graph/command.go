@@ -43,6 +43,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Short: "Draw the trees of namespaces as one file: HTML, SVG or Mermaid",
 		Long: "Draw the trees of namespaces as one file, which needs nothing else; with a ROOT, only the tree that begins there.\n" +
 			"The file lists no people unless --people asks for them. If you may not list namespaces, name a ROOT.",
+		Example:           "  kubectl warren graph -f forest.html\n  kubectl warren graph payments -o svg -f payments.svg",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	r := &request{output: invocation.AddChoice(cmd, "output", "o", "html", "Output format", "html", "svg", "mermaid")}

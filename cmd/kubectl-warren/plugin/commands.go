@@ -47,7 +47,9 @@ func NewCommand(inv *invocation.Invocation) *cobra.Command {
 		rights.AccessCommand(inv), rights.WhoCanCommand(inv), rights.WhyCommand(inv),
 		ui.Command(inv), doctor.Command(inv), setup.VetCommand(inv), setup.VersionCommand(inv),
 	)
+	warren.AddCommand(optionsCommand(warren))
 	warren.InitDefaultCompletionCmd()
+	arrangeHelp(warren)
 	for _, group := range append(groups, warren, completionOf(warren)) {
 		requireSubcommand(group)
 	}

@@ -73,6 +73,7 @@ func viewCommand(inv *invocation.Invocation) *cobra.Command {
 		Short: "Print the configuration file in force",
 		Long: "Print the configuration file in force, which the operator records in ConfigMap " + v1alpha1.AcceptedConfigName + ".\n" +
 			"Without -o, print the file as it is; with -o, the whole configuration with its defaults.",
+		Example:           "  kubectl warren config view\n  kubectl warren config view -o yaml",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -20,9 +20,10 @@ type versions struct {
 // VersionCommand is the command "version".
 func VersionCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of the plugin and, if the API server answers, the server's version",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version of the plugin and, if the API server answers, the server's version",
+		Example: "  kubectl warren version\n  kubectl warren version --client",
+		Args:    cobra.NoArgs,
 	}
 	clientOnly := cmd.Flags().Bool("client", false, "Don't ask the API server")
 	output := invocation.AddFormat(cmd, "Output format")

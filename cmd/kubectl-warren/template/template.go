@@ -31,6 +31,7 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "list [TEMPLATE…]",
 		Short:             "Show the templates, and below each of them all that reference it",
+		Example:           "  kubectl warren template list\n  kubectl warren template list guardrails -o name",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	output := trees.AddOutput(cmd)

@@ -18,12 +18,14 @@ var formats = []string{"table", "csv", "json"}
 func Commands(run func(cmd *cobra.Command, words []string) error) *cobra.Command {
 	group := &cobra.Command{Use: "billing", Short: "Ask the ledger who owned which namespace, when, and who paid"}
 	for _, cmd := range []*cobra.Command{
-		{Use: "status", Short: "Show the runs of exporters, and until when the ledger is complete"},
+		{Use: "status", Short: "Show the runs of exporters, and until when the ledger is complete",
+			Example: "  kubectl warren billing status"},
 		{Use: "sql STATEMENT", Short: "Run one SQL statement on the ledger, and print its answer",
 			Long: "Run one SQL statement on the ledger, with the exporter's account, and print its answer. The guide to billing has the " +
 				"questions of finance\nin SQL, and the statement that corrects what was billed.",
 			Example: "  kubectl warren billing sql 'SELECT * FROM tenant_billing_periods WHERE valid_to IS NULL' -o csv > now.csv"},
-		{Use: "ddl", Short: "Print the SQL that an administrator runs where the exporter only verifies the schema"},
+		{Use: "ddl", Short: "Print the SQL that an administrator runs where the exporter only verifies the schema",
+			Example: "  kubectl warren billing ddl > ledger.sql"},
 	} {
 		cmd.Args, cmd.RunE, cmd.ValidArgsFunction = checkWords, run, cobra.NoFileCompletions
 		cmd.Flags().StringP("output", "o", formats[0], "Output format: table, csv or json")
