@@ -86,11 +86,14 @@ func TestLNamespaces(t *testing.T) {
 			refused(403, "adopt=true names no user")},
 		"TakenForEve": {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "eve")), nil, sudoed("legacy"),
 			refused(403, "a cluster admin can name who may adopt it")},
-		"ACC-N16 of admins": {"", grown(build.Namespace("legacy")), nil, build.Tenant("legacy").Managers("mia").Object(),
+		"ACC-N16 a cluster admin is refused with " +
+			"adopt=system:masters": {"", grown(build.Namespace("legacy")), nil, build.Tenant("legacy").Managers("mia").Object(),
 			refused(403, "tenancy.warren.dev/adopt=system:masters --overwrite")},
-		"ACC-N16 of admins, as the refusal says": {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "system:masters")),
+		"ACC-N16 a cluster admin adopts a Namespace with mark " +
+			"system:masters": {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "system:masters")),
 			nil, build.Tenant("legacy").Managers("mia").Object(), allowed()},
-		"ACC-N16 not for alice": {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "system:masters")), nil,
+		"ACC-N16 other users are refused with their own name if the mark is " +
+			"system:masters": {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "system:masters")), nil,
 			sudoed("legacy"), refused(403, "tenancy.warren.dev/adopt=alice --overwrite")},
 		"TakenGoing": {"", grown(ending(build.Root("payments"))), nil, sudoed("payments"),
 			refused(403, "namespace payments is being terminated")},

@@ -100,7 +100,8 @@ func TestFirstGrantWaitsForAScan(t *testing.T) {
 
 // Scans go on while a binding stops a tenant's first grant, and end when none does.
 func TestScansEndWithTheLastForeignBinding(t *testing.T) {
-	t.Run("ACC-R24", func(t *testing.T) {
+	t.Run("ACC-R24 when a binding that stopped the first grant is deleted, the tenant waits for the next scan to end, and no further "+
+		"scan is made", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := &bindings{items: []rbacv1.RoleBinding{bindingOfShop("plain")}}
 			g := newGroups(trees{}, api, api, DefaultTiming())

@@ -27,8 +27,8 @@ func (r *roleReader) Get(_ context.Context, key client.ObjectKey, _ client.Objec
 
 func TestRoleExists(t *testing.T) {
 	for name, missing := range map[string]bool{
-		"ACC-R25 the role of users that exists is read once for all tenants":     false,
-		"ACC-R25 the role of users that is missing is read once for all tenants": true,
+		"ACC-R25 the ClusterRole of users, if it exists, is read once for 100 tenants":     false,
+		"ACC-R25 the ClusterRole of users, if it is missing, is read once for 100 tenants": true,
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := &roleReader{missing: missing}

@@ -121,7 +121,8 @@ func (c *twoTenants) Get(_ context.Context, key client.ObjectKey, into client.Ob
 
 // A tenant loses the old form when the new one has been in place for the time of grace in each of its namespaces.
 func TestOldFormGoesLast(t *testing.T) {
-	t.Run("ACC-C07", func(t *testing.T) {
+	t.Run("ACC-C07 a tenant loses the Legacy form 2 s after its last sub-namespace got RoleBinding warren:sudo, and not "+
+		"before", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newTwoTenants(t)
 			c.requireForms("before", "lll")
@@ -158,7 +159,8 @@ func TestOldFormGoesLast(t *testing.T) {
 
 // What an operator left when it was killed decides what the next one writes.
 func TestSwitchAfterRestart(t *testing.T) {
-	t.Run("ACC-C08", func(t *testing.T) {
+	t.Run("ACC-C08 restarted during a switch, the operator removes the old form everywhere and does not write it again; if that is "+
+		"wanted again, tenants first get both", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newTwoTenants(t)
 			c.start(v1alpha1.SudoConstrained)

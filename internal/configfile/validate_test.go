@@ -75,7 +75,7 @@ propagation: {excludedLabels: ["c["], excludedAnnotations: ["tenancy.warren.dev/
 			body:   "access: {userClusterRole: cluster-admin}\n",
 			want:   []string{`access.userClusterRole: Invalid value: "cluster-admin": must not be cluster-admin: that is what sudo is for`},
 		},
-		"ACC-C10 SudoMode": {
+		"ACC-C10 sudo.mode Auto is refused": {
 			reason: "the operator doesn't find out what the API server knows",
 			body:   "sudo: {mode: Auto}\n",
 			want:   []string{`sudo.mode: Invalid value: "Auto": ` + sudoRule},

@@ -138,7 +138,8 @@ func TestRefusals(t *testing.T) {
 		subject v1alpha1.Subject
 		want    string
 	}{
-		"ACC-S12 in the tree": {account("pay-web", "robot"), "ServiceAccount pay-web/robot lives in the tree of payments, whose users can all " +
+		"ACC-S12 a ServiceAccount in the tree is " +
+			"refused": {account("pay-web", "robot"), "ServiceAccount pay-web/robot lives in the tree of payments, whose users can all " +
 			"act as it, so it can't be among the sudoers: list an account of another namespace, or bind this one to a Role"},
 		"outside the tree": {account("ci", "deployer"), ""},
 		"of the operator": {account("warren-system", "x"), "ServiceAccount warren-system/x is in a system namespace, whose service " +

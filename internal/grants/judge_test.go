@@ -37,14 +37,15 @@ func TestJudge(t *testing.T) {
 		}, grants.Conflict, grants.Conflict},
 		"another tenant's": {func(p *grants.Pair) { p.Role.Labels["tenancy.warren.dev/tenant"] = "shop" }, grants.Conflict, grants.Equal},
 		"owners stripped":  {func(p *grants.Pair) { p.Role.OwnerReferences, p.Binding.OwnerReferences = nil, nil }, grants.Drift, grants.Drift},
-		"ACC-R04 owners stripped, grants differ": {func(p *grants.Pair) {
+		"ACC-R04 a pair without an owner and with other rules and subjects is a conflict": {func(p *grants.Pair) {
 			p.Role.OwnerReferences, p.Binding.OwnerReferences = nil, nil
 			p.Role.Rules[0].ResourceNames = nil
 			p.Binding.Subjects = append(p.Binding.Subjects, mallory)
 		}, grants.Conflict, grants.Conflict},
 		"another tenant as owner too": {func(p *grants.Pair) { p.Role.OwnerReferences = append(p.Role.OwnerReferences, owned("shop", "1")...) },
 			grants.Drift, grants.Equal},
-		"ACC-R13 owner of an old UID": {func(p *grants.Pair) { p.Role.OwnerReferences = owned("payments", "old") }, grants.Drift, grants.Equal},
+		"ACC-R13 an owner with an old UID is " +
+			"drift": {func(p *grants.Pair) { p.Role.OwnerReferences = owned("payments", "old") }, grants.Drift, grants.Equal},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,9 +81,11 @@ func TestSharedOwners(t *testing.T) {
 		"payments": {[]string{"payments", "UID_PAYMENTS"}, []string{"payments", "UID_PAYMENTS"},
 			[]string{"payments", "mark-for-deletion"}, true},
 		"shop": {[]string{"shop", "1"}, []string{"shop", "1", "payments", "UID_PAYMENTS"}, nil, false},
-		"ACC-S19 marked": {[]string{"payments", "mark-for-deletion", "shop", "1"}, []string{"payments", "UID_PAYMENTS", "shop", "1"}, nil,
+		"ACC-S19 a mark in the reference of a tenant that lists the user again is " +
+			"replaced": {[]string{"payments", "mark-for-deletion", "shop", "1"}, []string{"payments", "UID_PAYMENTS", "shop", "1"}, nil,
 			false},
-		"ACC-S20 both marked": {[]string{"payments", "mark-for-deletion", "shop", "mark-for-deletion"},
+		"ACC-S20 if both references are marked, only that of the tenant that lists the user is " +
+			"replaced": {[]string{"payments", "mark-for-deletion", "shop", "mark-for-deletion"},
 			[]string{"payments", "UID_PAYMENTS", "shop", "mark-for-deletion"}, nil, true},
 		"twice": {[]string{"payments", "old", "shop", "1", "payments", "UID_PAYMENTS"}, []string{"payments", "UID_PAYMENTS", "shop", "1"},
 			[]string{"payments", "mark-for-deletion", "shop", "1"}, false},

@@ -68,7 +68,7 @@ func TestPlan(t *testing.T) {
 		withheld grants.Withheld
 		want     []string
 	}{
-		"ACC-R11 nothing to do": {want: []string{}},
+		"ACC-R11 a tenant whose access objects are as wanted needs no write": {want: []string{}},
 		"one user more": {
 			edit: func(l *v1alpha1.LNamespace) { l.Spec.Users = append(l.Spec.Users, user("zed")) },
 			want: []string{"ensure RoleBinding payments/warren:users"},
@@ -92,7 +92,7 @@ func TestPlan(t *testing.T) {
 				"ensure ClusterRoleBinding warren:sudo:payments after ClusterRole warren:sudo:payments",
 			},
 		},
-		"ACC-R03 a foreign role is never bound": {
+		"ACC-R03 the binding to a ClusterRole that is not ours is removed": {
 			world: func(a grants.Actual) {
 				a[sudoRole] = &rbacv1.ClusterRole{ObjectMeta: a[sudoRole].(*rbacv1.ClusterRole).ObjectMeta}
 				a[sudoRole].SetOwnerReferences(nil)
@@ -119,7 +119,7 @@ func TestPlan(t *testing.T) {
 				"ensure ClusterRole warren:self:bob", "ensure ClusterRoleBinding warren:self:bob after ClusterRole warren:self:bob",
 			},
 		},
-		"ACC-R06 the group is in use": {
+		"ACC-R06 while the group is in use, the sudo pair is removed": {
 			withheld: grants.Withheld{Sudo: true},
 			want:     []string{"remove ClusterRoleBinding warren:sudo:payments", "remove ClusterRole warren:sudo:payments"},
 		},
@@ -141,7 +141,7 @@ func TestPlan(t *testing.T) {
 				"release ClusterRole warren:self:bob", "release ClusterRoleBinding warren:self:bob",
 			},
 		},
-		"ACC-R09 no role for users": {
+		"ACC-R09 without the ClusterRole of users, their binding is removed": {
 			withheld: grants.Withheld{Users: true},
 			want:     []string{"remove RoleBinding payments/warren:users"},
 		},

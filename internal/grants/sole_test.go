@@ -119,12 +119,13 @@ func TestARightHasNoGapBetweenTheForms(t *testing.T) {
 		actual grants.Actual
 		last   []string // the steps of the last pass
 	}{
-		"ACC-R22 a cluster of an earlier version": {ofOne(), separate(), []string{
+		"ACC-R22 the separate pairs of an earlier version are removed last, and mia has her rights after each " +
+			"write": {ofOne(), separate(), []string{
 			"remove ClusterRoleBinding warren:sudo:payments", "remove ClusterRole warren:sudo:payments",
 			"remove ClusterRoleBinding warren:edit:payments", "remove ClusterRole warren:edit:payments",
 			"release ClusterRole warren:self:mia", "release ClusterRoleBinding warren:self:mia",
 		}},
-		"ACC-R21 somebody joins": {both, sole(), []string{
+		"ACC-R21 if somebody joins, the sole pair is removed last, and mia has her rights after each write": {both, sole(), []string{
 			"remove ClusterRoleBinding warren:sole:payments:mia", "remove ClusterRole warren:sole:payments:mia",
 		}},
 	}
@@ -153,7 +154,7 @@ func TestPlanOfASolePair(t *testing.T) {
 		withheld grants.Withheld
 		want     []string
 	}{
-		"ACC-R20 nothing to do": {want: []string{}},
+		"ACC-R20 a sole pair that is as wanted needs no write": {want: []string{}},
 		"ACC-R21 another takes both places: the pair of the first goes before": {
 			edit: func(l *v1alpha1.LNamespace) { l.Spec.Managers[0], l.Spec.Sudoers[0] = user("bob"), user("bob") },
 			want: []string{
@@ -162,7 +163,7 @@ func TestPlanOfASolePair(t *testing.T) {
 				"ensure ClusterRoleBinding warren:sole:payments:bob after ClusterRole warren:sole:payments:bob",
 			},
 		},
-		"ACC-R21 no longer a sudoer": {
+		"ACC-R21 if the sole person is no longer a sudoer, the sole pair is removed first": {
 			edit: func(l *v1alpha1.LNamespace) { l.Spec.Sudoers = nil },
 			want: []string{
 				"remove ClusterRoleBinding warren:sole:payments:mia", "remove ClusterRole warren:sole:payments:mia",
@@ -223,7 +224,8 @@ func TestASolePairThatStaysHoldsNobodyElse(t *testing.T) {
 	binding := actual[grants.Key{Kind: "ClusterRoleBinding", Name: "warren:sole:payments:mia"}].(*rbacv1.ClusterRoleBinding)
 	binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mallory"})
 	tenant.Spec.Managers = append(tenant.Spec.Managers, user("bob"))
-	t.Run("ACC-R23", func(t *testing.T) {
+	t.Run("ACC-R23 a second subject of the sole pair is removed by the first write, also while the separate pairs don't exist "+
+		"yet", func(t *testing.T) {
 		plan := grants.PlanFor(tenant.Name, grants.For(tenant, legacy), grants.Withheld{}, actual)
 		if first := plan.Steps[0]; told(plan)[0] != "narrow ClusterRoleBinding warren:sole:payments:mia" || !first.Revokes {
 			t.Fatalf("got %v", told(plan))

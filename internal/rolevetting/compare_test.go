@@ -64,10 +64,10 @@ func TestCompare(t *testing.T) {
 			contributor("y", rule("", words("configmaps"), words("get")))), words("new get configmaps, from ClusterRole y")},
 		"who brings another name is not": {admin(contributor("x", rule("", words("configmaps"), words("get"), "a")),
 			contributor("y", rule("", words("configmaps"), words("get"), "c"))), words("new get configmaps named c, from ClusterRole y")},
-		"ACC-T07 every verb on a kind of another operator": {
+		"ACC-T07 verb * on one kind of an operator is one finding new": {
 			admin(contributor("kafkas.kafka.strimzi.io-v1beta2-admin", rule("kafka.strimzi.io", words("kafkas"), words("*")))),
 			words("new * kafkas.kafka.strimzi.io, from ClusterRole kafkas.kafka.strimzi.io-v1beta2-admin")},
-		"ACC-T07 every verb on a kind of the platform": {
+		"ACC-T07 verb * on a kind of the platform is one finding danger": {
 			admin(contributor("x", rule("rbac.authorization.k8s.io", words("rolebindings"), words("*")))),
 			words("danger * rolebindings.rbac.authorization.k8s.io, from ClusterRole x")},
 		"everything is one dangerous right": {admin(contributor("x", rule("*", words("*"), words("*")))),

@@ -22,12 +22,12 @@ func TestJudgeServer(t *testing.T) {
 		file   file
 		want   Status
 	}{
-		"too old":                              {33, false, mode(v1alpha1.SudoLegacy), Error},
-		"the oldest":                           {34, false, mode(v1alpha1.SudoLegacy), OK},
-		"ACC-C09 too old for Constrained":      {35, false, mode(v1alpha1.SudoConstrained), Error},
-		"ACC-C09 Constrained without the gate": {36, false, mode(v1alpha1.SudoConstrained), Error},
-		"ACC-C09 Constrained":                  {36, true, mode(v1alpha1.SudoConstrained), OK},
-		"the configuration is unknown":         {36, true, file{unknown: errors.New("forbidden")}, Warning},
+		"too old":    {33, false, mode(v1alpha1.SudoLegacy), Error},
+		"the oldest": {34, false, mode(v1alpha1.SudoLegacy), OK},
+		"ACC-C09 check server fails for Constrained on an older API server": {35, false, mode(v1alpha1.SudoConstrained), Error},
+		"ACC-C09 check server fails for Constrained without the gate":       {36, false, mode(v1alpha1.SudoConstrained), Error},
+		"ACC-C09 check server is ok for Constrained with the gate":          {36, true, mode(v1alpha1.SudoConstrained), OK},
+		"the configuration is unknown":                                      {36, true, file{unknown: errors.New("forbidden")}, Warning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := judgeServer("v1.x", c.minor, c.offers, c.file); got.Status != c.want {

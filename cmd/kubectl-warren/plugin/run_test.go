@@ -53,7 +53,7 @@ spec:
 		line string
 		want answer
 	}{
-		"ACC-P07": {
+		"ACC-P07 kubectl create lns with --dry-run=client -o yaml prints the LNamespace": {
 			"/bin/kubectl-create-lns x --user alice --manager mia --sudoer-group ops --cost-center 1 --dry-run=client -o yaml",
 			answer{0, created, ""},
 		},

@@ -44,7 +44,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		return shared.create(ctx, lns, args...)
 	}
 
-	It("ACC-W01 is its maker's where it names nobody", func(ctx SpecContext) {
+	It("ACC-W01 alice's LNamespace without managers and sudoers gets her as both, and no users; the patch is exactly that of 2.3, also "+
+		"without spec", func(ctx SpecContext) {
 		Expect(by(ctx, build.Tenant("w01").Object(), "alice")).To(allow())
 		lns := shared.lns(ctx, "w01")
 		Expect(lns.Spec.Managers).To(Equal(build.Users("alice")))
@@ -62,7 +63,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(shared.patches(ctx, "alice", `{}`)).To(Equal(`[{"op":"add","path":"/spec","value":{}},` + people + bill))
 	})
 
-	It("ACC-V11 is refused with the field, the value, the rule and the next step", func(ctx SpecContext) {
+	It("ACC-V11 by kubectl, a wrong name, a subject without kind, or a Group payments-sudoers is refused with field, value and next "+
+		"step; users that are no list, in the schema's words", func(ctx SpecContext) {
 		const head = "apiVersion: tenancy.warren.dev/v1alpha1\nkind: LNamespace\nmetadata: {name: "
 		for manifest, want := range map[string]string{
 			head + "v11}\nspec: {users: [alice], sudoers: [{kind: User, name: bob}, carol]}": `The LNamespace "v11" is invalid: ` + "\n" +
@@ -87,7 +89,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		}
 	})
 
-	It("ACC-W02 is sudoed by its maker where it names managers alone", func(ctx SpecContext) {
+	It("ACC-W02 alice creates an LNamespace with managers alone; she becomes its sudoer, and the managers stay", func(ctx SpecContext) {
 		Expect(by(ctx, build.Tenant("w02").Managers("mia").Object(), "alice")).To(allow())
 		lns := shared.lns(ctx, "w02")
 		Expect(lns.Spec.Managers).To(Equal(build.Users("mia")))
@@ -95,7 +97,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(lns.Spec.Users).To(BeEmpty())
 	})
 
-	It("ACC-W03 is its maker's, if that is somebody who can be listed", func(ctx SpecContext) {
+	It("ACC-W03 if no list is given, a ServiceAccount, or the User that an admin impersonates, becomes manager and sudoer; system:admin "+
+		"is in no list, and reads a Warning", func(ctx SpecContext) {
 		shared.Create(ctx, build.Namespace("ci"))
 		Expect(by(ctx, build.Tenant("w03-ci").Object(), "system:serviceaccount:ci:deployer")).To(allow())
 		Expect(by(ctx, build.Tenant("w03-alice").Object(), "alice")).To(allow())
@@ -110,7 +113,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		}
 	})
 
-	It("ACC-W05 says when nobody but cluster admins can edit it any more", func(ctx SpecContext) {
+	It("ACC-W05 a manager empties the sudoers, and sudo is denied; with the managers emptied too, the answer has the Warning that only "+
+		"cluster admins can edit it", func(ctx SpecContext) {
 		Expect(by(ctx, build.Tenant("w05").Managers("mia").Sudoers("bob").Object(), "mia")).To(allow())
 		edit := func(fields string) answer {
 			return shared.kubectl(ctx, "patch", "lnamespace", "w05", "--as=mia", "--type=merge", "-p", `{"spec":`+fields+`}`)
@@ -126,7 +130,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(shared.lns(ctx, "w05").Spec).To(And(HaveField("Managers", BeEmpty()), HaveField("Sudoers", BeEmpty())))
 	})
 
-	It("ACC-W06 is billed as the configuration says, or as its maker may say", func(ctx SpecContext) {
+	It("ACC-W06 the first default that matches the requester applies; another that matches may be stated, any other is refused with the "+
+		"list; cluster admins may state any", func(ctx SpecContext) {
 		Expect(by(ctx, billed("w06-a", ""), "alice", "g2", "g1")).To(allow())
 		Expect(by(ctx, billed("w06-b", "2"), "alice", "g2", "g1")).To(allow())
 		Expect(by(ctx, billed("w06-c", "7"), "alice", "g2", "g1")).To(refuse("spec.billing.costCenter", `"1"`, `"2"`, `"9"`))
@@ -138,7 +143,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 	})
 
 	// ACC-V03 and ACC-N02. The tests of the reconcilers have the same cases without webhooks.
-	It("ACC-N02 takes no name that is reserved or taken", func(ctx SpecContext) {
+	It("ACC-N02 with webhooks, names that are reserved or of an existing Namespace, even one labelled type=root, are refused; the answer "+
+		"has the command that lets alice adopt it", func(ctx SpecContext) {
 		Expect(by(ctx, build.Tenant("istio-system").Object(), "alice")).To(refuse("istio-system is a reserved name"))
 		Expect(by(ctx, build.Tenant("warren-system").Object(), "alice")).To(refuse("warren-system is a reserved name"))
 		shared.Create(ctx, build.Namespace("n02-legacy"), build.Root("n02-root"))
@@ -149,7 +155,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		}
 	})
 
-	It("ACC-N13 takes what is marked for its maker, and nobody else does", func(ctx SpecContext) {
+	It("ACC-N13 eve is refused what is marked for alice, also with creator alice; only who may see the Namespace reads that the mark "+
+		"true names no user; alice adopts hers", func(ctx SpecContext) {
 		shared.Create(ctx, build.Annotated(build.Namespace("n12-legacy"), v1alpha1.AnnotationAdopt, "alice"),
 			build.Secret("n12-legacy", "theirs", "v"),
 			build.Annotated(build.Namespace("n12-old"), v1alpha1.AnnotationAdopt, "true"))
@@ -166,7 +173,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(shared.lns(ctx, "n12-legacy").Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationCreator, "alice"))
 	})
 
-	It("ACC-X02 is not made again while its namespace ends", func(ctx SpecContext) {
+	It("ACC-X02 with webhooks, an LNamespace whose old Namespace terminates is refused; a cluster admin reads that it is being "+
+		"terminated, eve the answer for taken names", func(ctx SpecContext) {
 		namespace, content := build.Namespace("x02-payments"), build.Held(build.ConfigMap("x02-payments", "hangs", "x"))
 		shared.Create(ctx, namespace, content)
 		Expect(shared.Admin().Delete(ctx, namespace)).To(Succeed())
@@ -176,7 +184,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(by(ctx, build.Tenant("x02-payments").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
 	})
 
-	It("ACC-D01 with sub-namespaces is not deleted", func(ctx SpecContext) {
+	It("ACC-D01 with webhooks, the deletion of an LNamespace with sub-namespaces is refused, and the answer names them and what to "+
+		"do", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("d01"))
 		shared.grow(ctx, "d01/d01-pay-web")
 		Expect(shared.kubectl(ctx, "delete", "lnamespace", "d01")).
@@ -184,7 +193,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(shared.lns(ctx, "d01")).To(active())
 	})
 
-	It("ACC-S12 is sudoed by no service account of its tree", func(ctx SpecContext) {
+	It("ACC-S12 with webhooks, a ServiceAccount of the root or of a sub-namespace is refused as sudoer", func(ctx SpecContext) {
 		robot := func(namespace string) *v1alpha1.LNamespace {
 			lns := build.Tenant("s12").Managers("mia").Object()
 			lns.Spec.Sudoers = []v1alpha1.Subject{build.ServiceAccount(namespace, "robot")}

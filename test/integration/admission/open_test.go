@@ -25,7 +25,8 @@ var _ = Describe("with open-access", Ordered, func() {
 		open = cluster{words.Cluster{World: w}}
 	})
 
-	It("ACC-T01 everybody may look, and make as many LNamespaces as the configuration says", func(ctx SpecContext) {
+	It("ACC-T01 in the standard overlay carol is denied pods and LNamespaces; in the open one she lists pods, no secrets, and manages "+
+		"five LNamespaces; the sixth is refused", func(ctx SpecContext) {
 		by := func(c cluster, args ...string) answer {
 			out, err, code := c.Kubectl(ctx, "carol", args...)
 			return answer{out, err, code}
@@ -45,7 +46,8 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(open.create(ctx, build.Tenant("t01-admins").Managers("mia").Sudoers("mia").Object())).To(allow())
 	})
 
-	It("ACC-W04 who made it with sudo is nobody who could be listed", func(ctx SpecContext) {
+	It("ACC-W04 who impersonates warren:sudo:TENANT with its group may create an LNamespace without spec; its lists stay empty, and the "+
+		"Warning has that user", func(ctx SpecContext) {
 		open.Create(ctx, build.Tenant("w04-payments").Sudoers("bob").SudoerSubjects(build.Group("w04-oncall")).Object())
 		var made answer
 		Eventually(func() int {
@@ -59,7 +61,8 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(open.lns(ctx, "w04-x").Spec.Sudoers).To(BeEmpty())
 	})
 
-	It("ACC-V03 and no reserved names, one that was reserved may be taken", func(ctx SpecContext) {
+	It("ACC-V03 istio-system and the operator's namespace are refused as reserved; if tenants.reservedNames is empty, only the "+
+		"operator's namespace is", func(ctx SpecContext) {
 		Expect(open.create(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object())).
 			To(refuse("istio-system is a reserved name"))
 		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "tenants:\n", "tenants:\n  reservedNames: []\n", 1))).

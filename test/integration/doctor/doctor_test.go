@@ -143,7 +143,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			Not(ContainSubstring("theirs"))))
 	})
 
-	It("ACC-E06 counts the ClusterRoleBindings of tenants", func(ctx SpecContext) {
+	It("ACC-E06 check cluster-role-bindings counts those for tenants, by label access; from 1,000 on it is a "+
+		"warning", func(ctx SpecContext) {
 		counted := func() check { checks, _ := examine(ctx, admin); return checks["cluster-role-bindings"] }
 		Expect(counted()).To(And(HaveField("Status", "ok"), HaveField("Message", MatchRegexp(`^0 of \d+ are for tenants$`))))
 		planted := build.Labelled(build.ClusterRoleBinding("warren:sole:e06:bob", "view", build.RBACUser("bob")), v1alpha1.LabelAccess,

@@ -19,7 +19,8 @@ import (
 )
 
 var _ = Describe("a tenant in Git, as kustomize-controller applies it", func() {
-	It("ACC-T08 needs a stage for the SubNamespaces, and one for what their namespaces hold", func(ctx SpecContext) {
+	It("ACC-T08 the guide's folders in one stage are refused three times, and nothing is written; in the two stages of flux.yaml, all is "+
+		"applied", func(ctx SpecContext) {
 		stages := stagesOfFlux()
 		Expect(stages).To(HaveLen(2))
 		Eventually(metadata("payments")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))

@@ -32,7 +32,8 @@ func row(cells ...string) string {
 var literal = strings.NewReplacer("(", `\(`, ")", `\)`, ".", `\.`)
 
 var _ = Describe("kubectl warren access", func() {
-	It("ACC-E01 shows a cluster admin all subjects, and a user those it may see", func(ctx SpecContext) {
+	It("ACC-E01 access shows a cluster admin all subjects; a user sees those that he may see, and lines that begin "+
+		"incomplete", func(ctx SpecContext) {
 		out := warren(ctx, controlplane.Admin, "access payments")
 		const both = "cluster-admin, warren:edit:payments"
 		for _, line := range []string{
@@ -69,7 +70,8 @@ var _ = Describe("kubectl warren access", func() {
 			"incomplete: can't list clusterrolebindings\nincomplete: can't list clusterroles\n"))
 	})
 
-	It("ACC-E04 shows a manager the lists, and a stranger nothing but that", func(ctx SpecContext) {
+	It("ACC-E04 access shows a manager the lists, and unknown in other columns; a stranger sees lines that begin incomplete, "+
+		"alone", func(ctx SpecContext) {
 		out := warren(ctx, "mia", "access payments")
 		for _, listed := range [][]string{{"User", "alice", "users"}, {"User", "mia", "managers"}, {"Group", "pay-oncall", "sudoers"}} {
 			Expect(out).To(MatchRegexp(row(append(listed, "unknown", "unknown", "unknown", "unknown")...)))
@@ -81,7 +83,7 @@ var _ = Describe("kubectl warren access", func() {
 })
 
 var _ = Describe("kubectl warren who-can", func() {
-	It("ACC-E02 tells who needs sudo and who doesn't", func(ctx SpecContext) {
+	It("ACC-E02 who-can lists users and erin, whom a user bound, without sudo, and sudoers with it, each with VIA", func(ctx SpecContext) {
 		out := warren(ctx, controlplane.Admin, "who-can delete secrets -n pay-web")
 		for _, line := range []string{
 			row("SUBJECT", "SUDO", "VIA"),
@@ -100,7 +102,8 @@ var _ = Describe("kubectl warren who-can", func() {
 		Expect(out).NotTo(ContainSubstring("incomplete"))
 	})
 
-	It("ACC-E03 leaves out the parts of Kubernetes itself, and says that admission is not asked", func(ctx SpecContext) {
+	It("ACC-E03 who-can delete leaves out and counts parts of Kubernetes, unless --system is given; it and why note that admission is "+
+		"not asked; who-can get does not", func(ctx SpecContext) {
 		out := warren(ctx, controlplane.Admin, "who-can delete namespaces/pay-web")
 		Expect(out).To(And(ContainSubstring("Group system:masters"),
 			MatchRegexp(`\nleft out: \d+ parts of Kubernetes itself; --system shows them\n`),

@@ -13,7 +13,8 @@ import (
 const nothingFound = "you may not list namespaces, and your rights name no tenant, as those of a user never do"
 
 var _ = Describe("one's own tenants, with no right to list namespaces", func() {
-	It("ACC-E07 are found by a manager and by a sudoer from their own rights, in ns, tree, graph, get and describe", func(ctx SpecContext) {
+	It("ACC-E07 ns, tree, graph, get and describe find the tenants of a manager or sudoer who may not list namespaces; describe shows "+
+		"mia limits and cost center", func(ctx SpecContext) {
 		for _, person := range []string{"mia", "bob"} {
 			out, problems, status := world.Kubectl(ctx, person, "warren", "ns", "-o", "name")
 			Expect([]any{out, status}).To(Equal([]any{"namespace/payments\nnamespace/shop\n", 0}), problems)
@@ -32,7 +33,8 @@ var _ = Describe("one's own tenants, with no right to list namespaces", func() {
 		Expect([]any{out, status}).To(Equal([]any{"namespace/payments\nnamespace/pay-web\n", 0}), problems)
 	})
 
-	It("ACC-E08 are found by a user in the namespaces of the kubeconfig's contexts; without one, the error says why", func(ctx SpecContext) {
+	It("ACC-E08 a user without a namespace in the kubeconfig reads that her rights name no tenant, and what to do; with a context in "+
+		"pay-web, she gets her tree", func(ctx SpecContext) {
 		for _, command := range []string{"ns", "tree", "get configmaps", "graph"} {
 			_, problems, status := world.Kubectl(ctx, "alice", append([]string{"warren"}, strings.Fields(command)...)...)
 			Expect(status).To(Equal(1))

@@ -23,7 +23,8 @@ import (
 )
 
 var _ = Describe("kubectl sudo", func() {
-	It("ACC-P03 refuses before kubectl runs", func(ctx SpecContext) {
+	It("ACC-P03 who is no sudoer, names no tenant's namespace, or uses -A or --as reads why, status 1, and kubectl is not run; so does "+
+		"who has no kubectl", func(ctx SpecContext) {
 		world.Create(ctx, build.ClusterRole("reader", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
 			build.ClusterRoleBinding("reader", "reader", build.RBACUser("vera")),
 			build.ClusterRoleBinding("viewer", "view", build.RBACUser("walt")))
@@ -74,7 +75,8 @@ var _ = Describe("kubectl sudo", func() {
 		Expect([]any{got.code, got.stdout, got.stderr}).To(Equal([]any{1, "", "error: kubectl not found; set KUBECTL\n"}))
 	})
 
-	It("ACC-P10 says that a proxy drops the headers of impersonation", func(ctx SpecContext) {
+	It("ACC-P10 behind a proxy that drops the headers of impersonation, kubectl sudo refuses before kubectl runs, and names the two "+
+		"headers", func(ctx SpecContext) {
 		config := world.Config("bob")
 		target, err := url.Parse(config.Host)
 		Expect(err).NotTo(HaveOccurred())
@@ -93,7 +95,8 @@ var _ = Describe("kubectl sudo", func() {
 			"without this proxy\n"))
 	})
 
-	It("ACC-P09 asks for a namespace where none is named, and names one's tenants", func(ctx SpecContext) {
+	It("ACC-P09 without a namespace, the answer names the tenants for --tenant, which works; a wrong tenant is refused with one's own, "+
+		"whether or not one may read LNamespaces", func(ctx SpecContext) {
 		got := as("otto").sudo(ctx, "get", "pods")
 		Expect([]any{got.code, got.stdout}).To(Equal([]any{1, ""}))
 		Expect(got.stderr).To(And(ContainSubstring("no namespace is named"), ContainSubstring("add -n NAMESPACE"),

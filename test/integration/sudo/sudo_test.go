@@ -53,7 +53,8 @@ func answered(verb, resource, namespace string) any {
 }
 
 var _ = Describe("kubectl sudo", func() {
-	It("ACC-P01 finds the tenant of the namespace, however that is said", func(ctx SpecContext) {
+	It("ACC-P01 kubectl sudo finds the tenant by -n, --namespace or the context of a kubeconfig, and impersonates "+
+		"payments-sudoers", func(ctx SpecContext) {
 		inContext := kubeconfigIn("p01", "pay-web")
 		for name, l := range map[string]struct {
 			line
@@ -76,7 +77,8 @@ var _ = Describe("kubectl sudo", func() {
 		}
 	})
 
-	It("ACC-P02 leaves alone what follows --, finds the tenant behind lns, and passes stdin on", func(ctx SpecContext) {
+	It("ACC-P02 kubectl sudo does not parse what follows --, takes the tenant from the name after lns, and passes stdin to "+
+		"kubectl", func(ctx SpecContext) {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "pay-web", Name: "p"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example/c"}}},
@@ -113,7 +115,8 @@ var _ = Describe("kubectl sudo", func() {
 		Expect(raised(requests, "p02", "payments-sudoers")).To(ContainElement(answered("create", "configmaps", "pay-web")))
 	})
 
-	It("ACC-P08 leaves --user to the commands that give rights to a user", func(ctx SpecContext) {
+	It("ACC-P08 --user of create rolebinding, set subject and create clusterrolebinding stays theirs, and RBAC refuses the last; with "+
+		"get, before or behind it, walt of the kubeconfig sends the request", func(ctx SpecContext) {
 		config, err := clientcmd.LoadFromFile(world.Kubeconfig("p08"))
 		Expect(err).NotTo(HaveOccurred())
 		walt, err := clientcmd.LoadFromFile(world.Kubeconfig("walt"))
@@ -150,7 +153,8 @@ var _ = Describe("kubectl sudo", func() {
 		}
 	})
 
-	It("ACC-P04 takes the user from the API server, and the reason along", func(ctx SpecContext) {
+	It("ACC-P04 otto, whose local $USER differs, uses sudo as warren:sudo:payments, and the reason is in the audit "+
+		"log", func(ctx SpecContext) {
 		const group = "payments-sudoers"
 		requests := since(ctx, "otto", func() {
 			got := as("otto", "USER=o.meier").sudo(ctx, "--reason", "INC 42: räumen", "get", "pods", "-n", "pay-web")
@@ -165,7 +169,7 @@ var _ = Describe("kubectl sudo", func() {
 		}
 	})
 
-	It("ACC-P05 ends as kubectl ends", func(ctx SpecContext) {
+	It("ACC-P05 kubectl sudo ends with kubectl's status 3, or by SIGINT as kubectl does", func(ctx SpecContext) {
 		got := as("bob", "KUBECTL="+script("exit 3")).sudo(ctx, "get", "pods", "-n", "pay-web")
 		Expect(got.code).To(Equal(3), got.stderr)
 
@@ -186,7 +190,8 @@ var _ = Describe("kubectl sudo", func() {
 		Expect(cmd.ProcessState.Sys().(syscall.WaitStatus).Signal()).To(Equal(syscall.SIGINT))
 	})
 
-	It("ACC-P06 runs plugins, knows its own flags before COMMAND only, and says how it is used", func(ctx SpecContext) {
+	It("ACC-P06 a plugin gets the sudo flags after its name; --reason is read before COMMAND only, and refused by kubectl behind it; "+
+		"usage is printed, status 1, with --help 0", func(ctx SpecContext) {
 		kubectl, recorded := recorder()
 		in := line{user: "p06", kubeconfig: kubeconfigIn("p06", "payments"), env: []string{kubectl}}
 		got := in.sudo(ctx, "warren", "access", "payments")

@@ -52,7 +52,8 @@ func (f *fixture) remade(ctx context.Context, name string) {
 }
 
 var _ = Describe("a service account", func() {
-	It("ACC-S26 of a namespace that is halted is no sudoer: users of the tree know its tokens", func(ctx SpecContext) {
+	It("ACC-S26 a ServiceAccount of a placed namespace that is listed as sudoer is SubjectRefused, and its sudo is denied, also when the "+
+		"namespace is halted; bob's sudo works", func(ctx SpecContext) {
 		f := of(world, "s26")
 		root, mid, n := f.own("payments"), f.own("mid"), f.own("n")
 		f.settle(ctx, build.Tenant(root).Users(f.own("alice")).Managers(f.own("mia")).Sudoers(f.own("bob")))
@@ -78,7 +79,8 @@ var _ = Describe("a service account", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(root))
 	}, SpecTimeout(8*time.Minute))
 
-	It("ACC-S28 of the tree is on no list: its users would be managers, and list themselves", func(ctx SpecContext) {
+	It("ACC-S28 without webhooks, a ServiceAccount of the root is SubjectRefused as manager and as user; its token, and alice as this "+
+		"account, get no LNamespace; the token lists no pods", func(ctx SpecContext) {
 		f := of(world, "s28")
 		root := f.own("payments")
 		account := build.ServiceAccount(root, "robot")
@@ -98,7 +100,8 @@ var _ = Describe("a service account", func() {
 		allowed(ctx, f.as("alice"), podsIn(root))
 	})
 
-	inBothModes("ACC-S29 holds for the namespace that had the name when it was listed", "s29", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S29 in a namespace that is created anew, a listed ServiceAccount is SubjectRefused, also after another change; "+
+		"listed again as sudoer, it can use sudo, and has no other right", "s29", func(ctx SpecContext, f *fixture) {
 		root, ci := f.own("payments"), f.own("ci")
 		account := build.ServiceAccount(ci, "deployer")
 		listed := f.serviceAccount(ctx, ci, "deployer")
@@ -131,7 +134,8 @@ var _ = Describe("a service account", func() {
 		denied(ctx, f.with(stranger, ""), podsIn(root), readTenant(root))
 	})
 
-	It("ACC-S30 of a namespace that is missing when it is listed waits for no one who makes it", func(ctx SpecContext) {
+	It("ACC-S30 a ServiceAccount that is listed while its namespace is missing is SubjectRefused, also after another user creates the "+
+		"namespace; bob's sudo works", func(ctx SpecContext) {
 		f := of(world, "s30")
 		root, ci := f.own("payments"), f.own("ci")
 		account := build.ServiceAccount(ci, "deployer")
@@ -146,7 +150,8 @@ var _ = Describe("a service account", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(root))
 	})
 
-	It("ACC-S31 that was in the tree is not welcome again when its namespace leaves: tokens outlast the stay", func(ctx SpecContext) {
+	It("ACC-S31 a ServiceAccount whose namespace joins and leaves the tree is still SubjectRefused, and can't use "+
+		"sudo", func(ctx SpecContext) {
 		f := of(world, "s31")
 		root, n := f.own("payments"), f.own("n")
 		account := build.ServiceAccount(n, "robot")

@@ -19,7 +19,8 @@ var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure,
 		w = ownWorld(ctx, devcluster.Options{}, "s21", "r13")
 	})
 
-	It("ACC-S21 takes nobody's sudo away any later", func(ctx SpecContext) {
+	It("ACC-S21 with kube-controller-manager stopped, removed bob's sudo is denied, and both references of the self pair are marked for "+
+		"deletion; with it started, the pair is deleted", func(ctx SpecContext) {
 		f := of(w, "s21")
 		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
 		f.settle(ctx, f.payments(), f.shop())
@@ -44,7 +45,8 @@ var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure,
 		}
 	})
 
-	It("ACC-R13 ends with the operator at the same objects when owners come back from a backup with new UIDs", func(ctx SpecContext) {
+	It("ACC-R13 LNamespaces and roots come back with new UIDs; garbage collector and operator restore the access objects, and these "+
+		"stay", func(ctx SpecContext) {
 		f := of(w, "r13")
 		f.settle(ctx, f.payments(), f.shop())
 		f.grow(ctx, f.own("payments"), f.own("pay-web"))

@@ -20,7 +20,8 @@ import (
 )
 
 var _ = Describe("sudo in mode Constrained", func() {
-	It("ACC-C09 has no rule of the other form, and doctor finds it sound", func(ctx SpecContext) {
+	It("ACC-C09 on Kubernetes 1.36 in mode Constrained, no rule of the Legacy form exists, and doctor finds check server "+
+		"ok", func(ctx SpecContext) {
 		f := constrainedly("c01")
 		f.settle(ctx, f.payments())
 		Expect(f.get(ctx, f.own("payments")).Status.Sudo.Mode).To(Equal(v1alpha1.SudoConstrained))
@@ -33,7 +34,8 @@ var _ = Describe("sudo in mode Constrained", func() {
 		Expect(f.doctor(ctx)).To(MatchRegexp(`(?m)^ok +server .*sudo.mode Constrained$`))
 	})
 
-	It("ACC-C02 ends at the edge of the tree, whatever others bind", func(ctx SpecContext) {
+	It("ACC-C02 in mode Constrained, a binding of the group in another namespace or cluster-wide gives no rights with "+
+		"sudo", func(ctx SpecContext) {
 		f := constrainedly("c02")
 		group := f.own("payments-sudoers")
 		f.create(ctx, build.Namespace(f.own("other")),
@@ -51,7 +53,8 @@ var _ = Describe("sudo in mode Constrained", func() {
 				"stops sudo in mode Legacy: a cluster admin should delete it")
 	})
 
-	It("ACC-C03 is enough for kubectl", func(ctx SpecContext) {
+	It("ACC-C03 in mode Constrained, kubectl get, apply, create, delete, explain, api-resources, auth can-i, auth whoami and version "+
+		"work with sudo", func(ctx SpecContext) {
 		f := constrainedly("c03")
 		f.settle(ctx, f.payments())
 		root, bob := f.own("payments"), f.own("bob")
@@ -66,7 +69,8 @@ var _ = Describe("sudo in mode Constrained", func() {
 		}
 	})
 
-	It("ACC-C04 ends for who is removed, and for nobody else", func(ctx SpecContext) {
+	It("ACC-C04 in mode Constrained, a removed sudoer is soon denied old and new URLs, and the other's sudo works "+
+		"throughout", func(ctx SpecContext) {
 		f := constrainedly("c04")
 		f.settle(ctx, f.payments().Sudoers(f.own("erin")))
 		root := f.own("payments")
@@ -78,14 +82,15 @@ var _ = Describe("sudo in mode Constrained", func() {
 		Expect(erin()).To(Succeed())
 	})
 
-	It("ACC-C05 reaches a new sub-namespace", func(ctx SpecContext) {
+	It("ACC-C05 in mode Constrained, sudo works soon in a new sub-namespace", func(ctx SpecContext) {
 		f := constrainedly("c05")
 		f.settle(ctx, f.payments())
 		f.create(ctx, build.SubNamespace(f.own("payments"), f.own("pay-web")))
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("pay-web")), bindClusterAdmin(f.own("pay-web")))
 	})
 
-	It("ACC-R05 is granted though the group is bound elsewhere, and gives nothing there", func(ctx SpecContext) {
+	It("ACC-R05 in mode Constrained, sudo is granted although a ClusterRoleBinding names the group, and lists no "+
+		"nodes", func(ctx SpecContext) {
 		f := constrainedly("r05")
 		f.create(ctx, build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACGroup(f.own("platform-sudoers"))))
 		f.settle(ctx, build.Tenant(f.own("platform")).Sudoers(f.own("carol")))
@@ -95,7 +100,8 @@ var _ = Describe("sudo in mode Constrained", func() {
 })
 
 var _ = Describe("an API server that doesn't know constrained impersonation", SpecPriority(1), func() {
-	It("ACC-C09 grants no sudo in mode Constrained, and doctor names what to do", func(ctx SpecContext) {
+	It("ACC-C09 without the feature gate, mode Constrained gives nobody sudo, and doctor names mode Legacy, or Kubernetes 1.36 with the "+
+		"gate", func(ctx SpecContext) {
 		options := sudoMode("Constrained").options(devcluster.Options{})
 		if constrained != nil { // an older API server doesn't have this gate
 			options.ControlPlane.APIServerArgs = []string{"--feature-gates=ConstrainedImpersonation=false"}
@@ -116,7 +122,8 @@ var _ = Describe("an API server that doesn't know constrained impersonation", Sp
 })
 
 var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
-	It("ACC-C06 interrupts nobody, and leaves nothing behind", func(ctx SpecContext) {
+	It("ACC-C06 with 100 sub-namespaces, the mode is switched to Constrained and back; no sudo request is denied, and no rule of the "+
+		"other form is left", func(ctx SpecContext) {
 		needsConstrained()
 		w := ownWorld(ctx, devcluster.Options{}, "c06")
 		f := of(w, "c06")
@@ -163,7 +170,8 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 		Expect(f.Messages(build.Tenant(root).Object(), v1alpha1.ReasonDriftRepaired)(ctx)).To(BeEmpty(), "a switch is no drift")
 	})
 
-	It("ACC-S24 in mode Constrained takes and gives what changed while the operator was away", func(ctx SpecContext) {
+	It("ACC-S24 in mode Constrained, a Group replaces all users while the operator is down; after its start they are denied, the Group "+
+		"is allowed, and sudo works throughout", func(ctx SpecContext) {
 		needsConstrained()
 		options := sudoMode("Constrained").options(devcluster.Options{})
 		options.Operator.Config += billed

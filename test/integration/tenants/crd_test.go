@@ -88,7 +88,8 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		w = ownWorld(ctx, devcluster.Options{}, "d08", "d11")
 	})
 
-	It("ACC-D11 may be going: a deletion waits as long as that can't be told", func(ctx SpecContext) {
+	It("ACC-D11 an operator that may not GET the CRD reports Deleting and the missing right; the LNamespace keeps the finalizer, and the "+
+		"Namespace is not deleted", func(ctx SpecContext) {
 		f := of(w, "d11")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
@@ -116,14 +117,16 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		Eventually(f.Read(build.Tenant(payments).Object())).WithContext(ctx).Should(beNotFound())
 	}, SpecTimeout(8*time.Minute))
 
-	It("ACC-D08 goes and leaves every Namespace, without what was granted there", func(ctx SpecContext) {
+	It("ACC-D08 the CRD is deleted while the operator runs; every Namespace of five tenants stays Active with labels and content, and no "+
+		"object has label access", func(ctx SpecContext) {
 		all = fiveOf(ctx, of(w, "d08"))
 		before := all.namespaces(ctx)
 		Expect(w.Admin().Delete(ctx, definition())).To(Succeed())
 		all.survives(ctx, before)
 	}, SpecTimeout(4*time.Minute))
 
-	It("ACC-D10 comes back, and with marks its tenants do", func(ctx SpecContext) {
+	It("ACC-D10 the CRD and the LNamespaces are applied again, the roots marked; all are Adopted, lnamespace-uid and ownerReferences "+
+		"have the new UIDs, and no object is lost", func(ctx SpecContext) {
 		old := map[string]string{}
 		for _, tenant := range all.tenants {
 			namespace := build.Namespace(tenant.Name)
@@ -159,7 +162,8 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		}
 	}, SpecTimeout(4*time.Minute))
 
-	It("ACC-D09 waits for an operator to go", func(ctx SpecContext) {
+	It("ACC-D09 with the operator stopped, the deleted CRD waits in Terminating; then the operator starts, the CRD goes, and every "+
+		"Namespace stays", func(ctx SpecContext) {
 		// A controller manager that starts now knows the kind. The running one has seen it come back, and learns of it up to 41 s late.
 		Expect(w.ControlPlane.Controllers.Stop()).To(Succeed())
 		Expect(w.ControlPlane.Controllers.Start()).To(Succeed())

@@ -22,7 +22,9 @@ import (
 )
 
 var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func() {
-	It("ACC-T03 ACC-T04 holds for requests of the same moment, for service accounts, and for who is raised by sudo", func(ctx SpecContext) {
+	It("ACC-T03 of LNamespaces sent at once, restored, or of service accounts, three of each creator are Ready; the others have neither "+
+		"Namespace nor edit pair, and follow when one goes; ACC-T04 who becomes warren:sudo:TENANT by a tenant that carol created is "+
+		"refused, because the LNamespace would count for her", func(ctx SpecContext) {
 		const most = 3
 		options := devcluster.Options{Webhooks: true}
 		options.Operator.Config = sudoMode("").text() + fmt.Sprintf("tenants: {maxPerCreator: %d}\n", most)
@@ -86,7 +88,8 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 
 // Each LNamespace is refused once, because its namespace exists. Then the command in the refusal is run.
 var _ = Describe("an LNamespace of a cluster admin for a namespace that exists", func() {
-	It("ACC-N16 adopts it after the command that the refusal names, however many LNamespaces a user may have", func(ctx SpecContext) {
+	It("ACC-N16 a cluster admin runs the command that the refusal has, for system:masters or creator carol, and the LNamespace is "+
+		"Adopted; carol's second one gets LimitExceeded", func(ctx SpecContext) {
 		options := devcluster.Options{Webhooks: true}
 		options.Operator.Config = sudoMode("").text() + "tenants: {maxPerCreator: 1}\n"
 		f := of(ownWorld(ctx, options, "n16"), "n16")

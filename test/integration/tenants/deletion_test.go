@@ -14,7 +14,9 @@ import (
 )
 
 var _ = Describe("a tenant that is deleted", func() {
-	It("ACC-D02 ACC-D03 takes what it granted with it, and what it shared with its last owner", func(ctx SpecContext) {
+	It("ACC-D02 after LNamespace shop is deleted, bob's sudo of it is denied, his sudo of payments works throughout, and his self pair "+
+		"has one reference; ACC-D03 with payments deleted too, no access object is left, and bob may not impersonate "+
+		"himself", func(ctx SpecContext) {
 		f := of(world, "d02")
 		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
 		f.settle(ctx, f.payments(), f.shop())
@@ -34,7 +36,8 @@ var _ = Describe("a tenant that is deleted", func() {
 		soonDenied(ctx, f.becoming("bob", bob), podsIn(payments))
 	})
 
-	It("ACC-D04 takes it whatever the garbage collector is told", func(ctx SpecContext) {
+	It("ACC-D04 with cascade orphan or foreground, a deleted tenant leaves no sudo or edit pair, no self pair of its own, and no "+
+		"reference in another's; sudo of payments works throughout", func(ctx SpecContext) {
 		f := of(world, "d04")
 		payments, bob := f.own("payments"), f.own("bob")
 		f.settle(ctx, f.payments())
@@ -57,7 +60,8 @@ var _ = Describe("a tenant that is deleted", func() {
 		Expect(stop()).To(Succeed(), "sudo of payments throughout")
 	})
 
-	It("ACC-D01 touches nothing while there are sub-namespaces, and a manager may let them go", func(ctx SpecContext) {
+	It("ACC-D01 without webhooks, deleting a tenant with sub-namespaces gives ChildrenExist, and access stays; a manager may set "+
+		"allowCascadingDeletion, and the tree is deleted", func(ctx SpecContext) {
 		f := of(world, "d01")
 		payments, web := f.own("payments"), f.own("pay-web")
 		f.settle(ctx, f.payments())
@@ -79,7 +83,8 @@ var _ = Describe("a tenant that is deleted", func() {
 		f.Gone(ctx, pair("warren:sudo:"+payments)...)
 	}, SpecTimeout(8*time.Minute))
 
-	It("ACC-D05 takes it first, and waits for its Namespace", func(ctx SpecContext) {
+	It("ACC-D05 a finalizer holds content of a deleted tenant; sudo and edit pairs go soon, Terminating has the Namespace's message, and "+
+		"all is deleted after the finalizer", func(ctx SpecContext) {
 		f := of(world, "d05")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
@@ -100,7 +105,8 @@ var _ = Describe("a tenant that is deleted", func() {
 })
 
 var _ = Describe("a name that is taken again", func() {
-	It("ACC-X02 gives nothing of the old tenant to anyone, and waits for the old Namespace", func(ctx SpecContext) {
+	It("ACC-X02 without webhooks, an LNamespace created anew while its old Namespace ends is Terminating without rights; then only eve, "+
+		"of its lists, has rights in the new Namespace", func(ctx SpecContext) {
 		f := of(world, "x02")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())

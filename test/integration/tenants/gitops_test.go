@@ -20,7 +20,8 @@ import (
 )
 
 var _ = Describe("an identity for GitOps", func() {
-	It("ACC-T05 is a service account of the tenant that a manager binds in the root: it applies in the whole tree, and nowhere else",
+	It("ACC-T05 a ServiceAccount that a manager binds in the root works in the whole tree, and nowhere else; listed as user, it is "+
+		"SubjectRefused; its rights end with its binding",
 		func(ctx SpecContext) {
 			f := of(world, "t05")
 			root, web, later, shop := f.own("payments"), f.own("pay-web"), f.own("later"), f.own("shop")

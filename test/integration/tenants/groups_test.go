@@ -23,7 +23,8 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 		w = ownWorld(ctx, devcluster.Options{}, "r15", "r16", "r17")
 	})
 
-	It("ACC-R15 gives an LNamespace that is made again under the name nothing of what the first one left", func(ctx SpecContext) {
+	It("ACC-R15 a tenant is removed by force while the operator is stopped; eve, who creates its name anew, gets nothing in a halted "+
+		"namespace with the old copy of warren:sudoers", func(ctx SpecContext) {
 		f := of(w, "r15")
 		payments, mid, web := f.own("payments"), f.own("mid"), f.own("web")
 		f.settle(ctx, f.payments())
@@ -57,7 +58,8 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
 	}, SpecTimeout(8*time.Minute))
 
-	It("ACC-R16 is looked for in all RoleBindings once, however often a list is emptied and filled", func(ctx SpecContext) {
+	It("ACC-R16 a manager empties and fills the sudoers five times; sudo works each time, and the operator lists no RoleBindings or "+
+		"ClusterRoleBindings of the whole cluster", func(ctx SpecContext) {
 		f := of(w, "r16")
 		payments, bob := f.own("payments"), f.own("bob")
 		f.settle(ctx, f.payments())
@@ -86,7 +88,9 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 		Expect(lists).To(BeEmpty())
 	}, SpecTimeout(8*time.Minute))
 
-	It("ACC-R17 ACC-D12 is not bound elsewhere where a glob protects the root by mistake", func(ctx SpecContext) {
+	It("ACC-R17 a glob begins to protect the root of a tenant with sudo, and sudo works throughout, without GroupInUse; ACC-D12 a "+
+		"deleted tenant with a protected root loses its rights, and its status says is protected; its Namespace stays until the glob is "+
+		"removed", func(ctx SpecContext) {
 		f := of(w, "r17")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())

@@ -14,7 +14,8 @@ import (
 )
 
 var _ = Describe("what a cluster admin has set", func() {
-	inBothModes("ACC-S16 is not a manager's to change", "s16", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S16 policy tenant-limits refuses that a manager changes limits, template, billing, ownerReferences or finalizers; "+
+		"10 s later the LNamespace is unchanged", "s16", func(ctx SpecContext, f *fixture) {
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
 		allowed(ctx, f.as("mia"), readTenant(payments))

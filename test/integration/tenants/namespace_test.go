@@ -21,7 +21,8 @@ import (
 )
 
 var _ = Describe("the Namespace of a tenant", func() {
-	It("ACC-N01 has all its labels from its first version on, and no owner", func(ctx SpecContext) {
+	It("ACC-N01 the Namespace has type, depth, ancestry and lnamespace-uid from its first version on, and no ownerReferences; the "+
+		"LNamespace is Ready", func(ctx SpecContext) {
 		f := of(world, "n01")
 		payments := f.own("payments")
 		seen, err := f.Admin().Watch(ctx, &corev1.NamespaceList{}, client.MatchingFields{"metadata.name": payments})
@@ -45,7 +46,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}
 	})
 
-	It("ACC-N02 is not taken if it exists, whatever its labels say", func(ctx SpecContext) {
+	It("ACC-N02 without webhooks, an existing Namespace, also one labelled type=root, gives NamespaceConflict with the command; nothing "+
+		"is written to it or granted, and alice has no right", func(ctx SpecContext) {
 		f := of(world, "n02")
 		bare, labelled := build.Namespace(f.own("legacy")), build.Root(f.own("labelled"))
 		for _, namespace := range []*corev1.Namespace{bare, labelled} {
@@ -77,7 +79,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}
 	})
 
-	It("ACC-N14 that goes leaves its name to nobody who lies in wait for it", func(ctx SpecContext) {
+	It("ACC-N14 if the Namespace in the way is deleted, NamespaceConflict stays and no Namespace is created; after a change of the spec, "+
+		"the LNamespace is Ready", func(ctx SpecContext) {
 		f := of(world, "n14")
 		payments := f.own("payments")
 		strangers := build.Namespace(payments)
@@ -95,7 +98,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		allowed(ctx, f.as("alice"), podsIn(payments))
 	})
 
-	It("ACC-N03 is adopted as it is when a cluster admin marks it", func(ctx SpecContext) {
+	It("ACC-N03 a cluster admin sets the mark to the LNamespace's UID; the Namespace is Adopted, loses the mark, keeps labels, content "+
+		"and RoleBindings, and access is granted", func(ctx SpecContext) {
 		f := of(world, "n03")
 		payments := f.own("payments")
 		namespace := build.Labelled(build.Namespace(payments), "example.com/team", "pay")
@@ -124,7 +128,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		allowed(ctx, f.as("erin"), podsIn(payments))
 	})
 
-	It("ACC-N07 is made anew when someone deletes it, and nothing is tried in vain meanwhile", func(ctx SpecContext) {
+	It("ACC-N07 while a deleted Namespace terminates, at most 10 writes fail in a minute; then there is a new one with the same "+
+		"lnamespace-uid, and access works", func(ctx SpecContext) {
 		f := of(world, "n07")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
@@ -156,7 +161,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
 	})
 
-	It("ACC-N04 is not taken from where it has another place, mark or not", func(ctx SpecContext) {
+	It("ACC-N04 a user and a sudoer are refused the mark; a sub-namespace or template that has it gives NamespaceConflict and no right "+
+		"to eve; LNamespace kube-system is refused", func(ctx SpecContext) {
 		f := of(world, "n04")
 		f.settle(ctx, f.payments())
 		sub, template := f.own("pay-web"), f.own("base")
@@ -192,7 +198,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Expect(f.Admin().Create(ctx, system)).To(MatchError(ContainSubstring("default and kube-* are reserved names")))
 	})
 
-	It("ACC-N13 is taken by nobody but whom the mark names", func(ctx SpecContext) {
+	It("ACC-N13 without webhooks, marks for others, a foreign UID, system:masters or true give NamespaceConflict, and eve reads nothing; "+
+		"a mark that names the creator gives Adopted", func(ctx SpecContext) {
 		f := of(world, "n13")
 		legacy, alices := f.own("legacy"), f.own("alices")
 		eves := build.Annotated(build.Tenant(legacy).Sudoers(f.own("eve")).Object(), v1alpha1.AnnotationCreator, f.own("eve"))
@@ -211,7 +218,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.says(ctx, alices, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
 	})
 
-	It("ACC-N09 is not ready without its template, says so, and heals when that is made", func(ctx SpecContext) {
+	It("ACC-N09 a missing template gives Ready False and one Event TemplateMissing, while NamespaceReady and AccessReady are True; with "+
+		"the template, MetadataSynced and Ready are True", func(ctx SpecContext) {
 		f := of(world, "n09")
 		shop, template := f.own("shop2"), f.own("missing")
 		f.create(ctx, build.Tenant(shop).Template(template).Object())
@@ -233,7 +241,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Expect(f.Messages(build.Tenant(shop).Object(), v1alpha1.ReasonTemplateMissing)(ctx)).To(HaveLen(1))
 	})
 
-	It("ACC-N17 is not ready while an object is in the way of its template's copy, and is when that object is gone", func(ctx SpecContext) {
+	It("ACC-N17 an object in the way of a template's copy gives Ready False Conflict, with kind, name and template, while NamespaceReady "+
+		"is True; without that object, Ready is True", func(ctx SpecContext) {
 		f := of(world, "n17")
 		shop, template := f.own("shop3"), f.own("rails3")
 		f.create(ctx, build.Template(template), build.Namespace(shop), build.ConfigMap(shop, "rules", "mine"))
@@ -248,7 +257,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.ready(ctx, shop)
 	})
 
-	It("ACC-N10 gets its label back", func(ctx SpecContext) {
+	It("ACC-N10 a cluster admin removes label type from the Namespace; the operator soon restores it, with Event "+
+		"DriftRepaired", func(ctx SpecContext) {
 		f := of(world, "n10")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
@@ -262,7 +272,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.ready(ctx, payments)
 	})
 
-	It("ACC-N12 ACC-N15 says what the API server refuses, and is made when it does no longer", func(ctx SpecContext) {
+	It("ACC-N12 a policy that refuses the Namespace gives CreateFailed with its message; without the policy's binding, the LNamespace is "+
+		"Ready; ACC-N15 the message of CreateFailed ends with when the operator tries again", func(ctx SpecContext) {
 		f := of(world, "n12")
 		payments := f.own("payments")
 		policy, bound := build.Policy(payments, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("namespaces"), "false",

@@ -42,7 +42,8 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 	}
 
-	It("ACC-N06 finds its name taken when it comes to make the Namespace", func(ctx SpecContext) {
+	It("ACC-N06 another user creates the Namespace before the operator's POST; that gives NamespaceConflict, and nothing is written to "+
+		"the Namespace", func(ctx SpecContext) {
 		f := of(w, "n06")
 		payments := f.own("payments")
 		namespace := build.Namespace(payments)
@@ -59,7 +60,8 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
 	})
 
-	It("ACC-N08 finds someone else's Namespace in the place of its own", func(ctx SpecContext) {
+	It("ACC-N08 another user creates the deleted Namespace before the operator does; that gives NamespaceConflict, and the sudo and edit "+
+		"pairs are deleted", func(ctx SpecContext) {
 		f := of(w, "n08")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
@@ -82,7 +84,8 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 		Expect(now.Annotations).To(BeEmpty())
 	})
 
-	It("ACC-N11 knows its own Namespace after a crash before it could say so", func(ctx SpecContext) {
+	It("ACC-N11 the operator is killed between the POST of the Namespace and the status; restarted, it keeps that Namespace, without "+
+		"NamespaceConflict, and the LNamespace is Ready", func(ctx SpecContext) {
 		f := of(w, "n11")
 		payments := f.own("payments")
 		// This stops the operator between the POST and the write of the status, for certain: it may not write the status.
@@ -116,7 +119,8 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
 	})
 
-	It("ACC-D06 finishes a deletion, and leaves the Namespace if others finished it", func(ctx SpecContext) {
+	It("ACC-D06 an LNamespace that is deleted while the operator is stopped goes after the start, with its access objects; if its "+
+		"finalizer was removed meanwhile, its Namespace stays Active", func(ctx SpecContext) {
 		f := of(w, "d06")
 		payments, shop := f.own("payments"), f.own("shop")
 		f.settle(ctx, f.payments(), f.shop())
@@ -136,7 +140,8 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 		soonDenied(ctx, f.sudo("bob", "shop"), podsIn(shop))
 	})
 
-	It("ACC-S24 takes and gives at its return what changed meanwhile", func(ctx SpecContext) {
+	It("ACC-S24 while the operator is down, a Group replaces all users; soon after its start they are denied in the whole tree, the "+
+		"Group is allowed, and sudo works throughout", func(ctx SpecContext) {
 		f := of(w, "s24")
 		payments, web := f.own("payments"), f.own("pay-web")
 		f.settle(ctx, f.payments())

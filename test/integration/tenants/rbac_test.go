@@ -47,7 +47,8 @@ func (f *fixture) writesOf(ctx context.Context, since audit.Position, resource, 
 }
 
 var _ = Describe("the access objects", func() {
-	It("ACC-R01 are those of the specification and of docs/resource-samples, field by field, and no others", func(ctx SpecContext) {
+	It("ACC-R01 the access objects of the fixture equal 2.4 field by field, with the copies in pay-web, and there are no others; the "+
+		"files of docs/resource-samples equal them", func(ctx SpecContext) {
 		f := of(world, "r01")
 		f.create(ctx, f.sampleTenants()...)
 		f.ready(ctx, f.own("payments"))
@@ -65,7 +66,8 @@ var _ = Describe("the access objects", func() {
 		Expect(plain(f.samples(ctx))).To(BeComparableTo(got))
 	})
 
-	It("ACC-R02 are put back once each, and told of", func(ctx SpecContext) {
+	It("ACC-R02 an access object that a cluster admin edits, deletes or takes an owner from is soon as before, with Event DriftRepaired; "+
+		"each tenant that owns it writes once", func(ctx SpecContext) {
 		f := of(world, "r02")
 		f.settle(ctx, f.payments(), f.shop())
 		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
@@ -116,7 +118,8 @@ var _ = Describe("the access objects", func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
-	It("ACC-R03 are never made of someone else's ClusterRole", func(ctx SpecContext) {
+	It("ACC-R03 a user's ClusterRole of the pair's name gives Conflict, is unchanged and never bound; users and managers get their "+
+		"rights; after its deletion sudo works", func(ctx SpecContext) {
 		f := of(world, "r03")
 		name := "warren:sudo:" + f.own("payments")
 		foreign := build.ClusterRole(name, build.Rule("*", "*", "*"))
@@ -141,7 +144,8 @@ var _ = Describe("the access objects", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
 	})
 
-	It("ACC-R04 leave out a sudoer whose pair is someone else's, and no other", func(ctx SpecContext) {
+	It("ACC-R04 a user's ClusterRole in the place of a self pair gives Conflict, and nobody is bound to it; that sudoer can't use sudo, "+
+		"the others can", func(ctx SpecContext) {
 		f := of(world, "r04")
 		carol := f.own("carol")
 		foreign := build.Labelled(build.ClusterRole("warren:self:"+carol, build.Rule("", "users", "impersonate")),
@@ -158,7 +162,8 @@ var _ = Describe("the access objects", func() {
 	})
 
 	// The LNamespace is made by a user who may make one and nothing else.
-	It("ACC-R05 give no sudo while a ClusterRoleBinding names the group", func(ctx SpecContext) {
+	It("ACC-R05 in mode Legacy, a ClusterRoleBinding of the group gives GroupInUse, no sudo pair and no nodes; after its deletion, sudo "+
+		"is granted", func(ctx SpecContext) {
 		f := of(world, "r05")
 		platform := f.own("platform")
 		bound := build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACGroup(platform+"-sudoers"))
@@ -179,7 +184,8 @@ var _ = Describe("the access objects", func() {
 		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
 	})
 
-	It("ACC-R19 give no sudo while something is bound to the user that they would become", func(ctx SpecContext) {
+	It("ACC-R19 a ClusterRoleBinding of user warren:sudo:platform gives GroupInUse and no sudo pair; after its deletion, sudo is "+
+		"granted", func(ctx SpecContext) {
 		f := of(world, "r19")
 		platform := f.own("platform")
 		bound := build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACUser("warren:sudo:"+platform))
@@ -195,7 +201,9 @@ var _ = Describe("the access objects", func() {
 		denied(ctx, f.becoming("carol", "warren:sudo:"+platform), listing(&corev1.NodeList{}, "nodes"))
 	})
 
-	It("ACC-R06 ACC-R18 give no sudo where a RoleBinding names the group before the first sudoer is listed", func(ctx SpecContext) {
+	It("ACC-R06 a RoleBinding of the group in infra before the first sudoer gives GroupInUse and no sudo pair; after its deletion sudo "+
+		"works in the tenant, not in infra; ACC-R18 another RoleBinding of it gets an Event, and sudo still waits when the first is deleted; "+
+		"after the second, sudo works", func(ctx SpecContext) {
 		f := of(world, "r06")
 		other, infra := f.own("other"), f.own("infra")
 		here := build.RoleBinding(infra, "standing", "admin", build.RBACGroup(other+"-sudoers"))
@@ -218,7 +226,8 @@ var _ = Describe("the access objects", func() {
 		soonDenied(ctx, f.sudo("carol", "other"), podsIn(infra)) // the authorizer learns of RoleBindings by a watch of their own
 	}, SpecTimeout(5*time.Minute))
 
-	It("ACC-R14 lose nothing to who binds the group later, in a namespace of theirs or in the whole cluster", func(ctx SpecContext) {
+	It("ACC-R14 after the first grant, a user of shop may not bind the group; bindings by a cluster admin withdraw nothing, also when "+
+		"bob is removed and listed again", func(ctx SpecContext) {
 		f := of(world, "r14")
 		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
 		f.settle(ctx, f.payments(), f.shop())
@@ -249,7 +258,8 @@ var _ = Describe("the access objects", func() {
 		Expect(stop()).To(Succeed())
 	})
 
-	It("ACC-R07 of empty lists bind nobody", func(ctx SpecContext) {
+	It("ACC-R07 of a tenant with empty lists, only warren:sudoers has a subject, its group; nobody gets anything, and no rule lacks "+
+		"resourceNames, except that on the reason", func(ctx SpecContext) {
 		f := of(world, "r07")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
@@ -284,7 +294,8 @@ var _ = Describe("the access objects", func() {
 		}
 	})
 
-	It("ACC-R10 tell users apart, whatever they are called", func(ctx SpecContext) {
+	It("ACC-R10 ten awkward names give ten pairs, named as in 2.4, each for one user; each may impersonate itself and the group, and "+
+		"none another", func(ctx SpecContext) {
 		f := of(world, "r10")
 		payments, group := f.own("payments"), f.own("payments-sudoers")
 		names := append([]string{longest}, awkwardNames...)
@@ -308,7 +319,8 @@ var _ = Describe("the access objects", func() {
 		}
 	})
 
-	It("ACC-R12 are made for the longest names", func(ctx SpecContext) {
+	It("ACC-R12 for a tenant and a sub-namespace with names of 63 characters, all access objects exist, and sudo "+
+		"works", func(ctx SpecContext) {
 		f := of(world, "r12")
 		tenant, sub := f.own(strings.Repeat("t", 59)), f.own(strings.Repeat("s", 59))
 		f.settle(ctx, build.Tenant(tenant).Users(f.own("alice")).Managers(f.own("mia")).Sudoers(f.own("bob")))

@@ -25,7 +25,8 @@ func sudoers(subjects ...v1alpha1.Subject) map[string]any {
 }
 
 var _ = Describe("a sudoer who is removed", func() {
-	It("ACC-S17 loses that tenant at once, keeps the other, and their pair goes with the last", func(ctx SpecContext) {
+	It("ACC-S17 removed in payments, bob loses that sudo soon, keeps shop's at every moment, and one reference stays; removed in shop "+
+		"too, he has no self pair, and can't impersonate himself", func(ctx SpecContext) {
 		f := of(world, "s17")
 		f.settle(ctx, f.payments(), f.shop())
 		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
@@ -46,7 +47,8 @@ var _ = Describe("a sudoer who is removed", func() {
 		soonDenied(ctx, f.becoming("bob", bob), podsIn(shop))
 	})
 
-	It("ACC-S19 comes back, however often and however quickly", func(ctx SpecContext) {
+	It("ACC-S19 after bob was removed and added again 50 times, his sudo works, and his self pair has exactly one unmarked reference for "+
+		"each tenant", func(ctx SpecContext) {
 		f := of(world, "s19")
 		f.settle(ctx, f.payments(), f.shop())
 		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
@@ -61,7 +63,8 @@ var _ = Describe("a sudoer who is removed", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
 	})
 
-	It("ACC-S20 keeps their pair if a third tenant lists them while two let go", func(ctx SpecContext) {
+	It("ACC-S20 two tenants remove bob while a third adds him; his self pair exists, with a reference to the third "+
+		"only", func(ctx SpecContext) {
 		f := of(world, "s20")
 		carols := f.own("carols")
 		f.settle(ctx, f.payments(), f.shop(), build.Tenant(carols))
@@ -81,7 +84,8 @@ var _ = Describe("a sudoer who is removed", func() {
 		allowed(ctx, f.sudo("bob", "carols"), podsIn(carols))
 	})
 
-	It("ACC-S22 leaves the rule on the user that nobody is while another needs it", func(ctx SpecContext) {
+	It("ACC-S22 when the Group leaves the sudoers, warren:sudo:payments keeps its rule on users while a ServiceAccount is listed, and "+
+		"then loses it", func(ctx SpecContext) {
 		f := of(world, "s22")
 		f.settle(ctx, f.payments())
 		payments, bob := f.own("payments"), build.Users(f.own("bob"))[0]
@@ -100,7 +104,7 @@ var _ = Describe("a sudoer who is removed", func() {
 		Expect(rules()).NotTo(onNobody)
 	})
 
-	It("ACC-S25 keeps a watch that is open, and gets no new request", func(ctx SpecContext) {
+	It("ACC-S25 the open watch of a sudoer who is removed continues, and his new request is denied", func(ctx SpecContext) {
 		f := of(world, "s25")
 		f.settle(ctx, f.payments())
 		payments := f.own("payments")

@@ -32,7 +32,8 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 		Expect(w.Operator.Configure(ctx, with(role))).To(Succeed())
 	}
 
-	It("ACC-R08 changes in the whole tree, with hardly a moment without any", func(ctx SpecContext) {
+	It("ACC-R08 after a change of access.userClusterRole, warren:users is recreated in the root and 20 sub-namespaces, and none names "+
+		"the old role; cluster-admin is refused at load", func(ctx SpecContext) {
 		f := of(w, "r08")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
@@ -76,7 +77,8 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 		configure(ctx, "edit")
 	}, SpecTimeout(4*time.Minute))
 
-	It("ACC-R09 may be missing: sudo works, users wait", func(ctx SpecContext) {
+	It("ACC-R09 while the ClusterRole of users is missing, UserClusterRoleMissing is reported, there is no users' binding, and sudo "+
+		"works; with it, the tenant is Ready", func(ctx SpecContext) {
 		f := of(w, "r09")
 		payments, role := f.own("payments"), f.own("role")
 		configure(ctx, role)

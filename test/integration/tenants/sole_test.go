@@ -46,7 +46,8 @@ func (f *fixture) lists(ctx context.Context, managers, sudoers []v1alpha1.Subjec
 }
 
 var _ = Describe("a tenant of one person", func() {
-	inBothModes("ACC-R20 has one ClusterRoleBinding, which gives what three give elsewhere", "r20", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-R20 the tenant of mia alone has one ClusterRoleBinding; she edits it and uses sudo, and gets no pods without sudo, "+
+		"no other tenant, no nodes and no other user", "r20", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.ofOne(), f.shop())
 		payments, shop, mia := f.own("payments"), f.own("shop"), f.own("mia")
 		Eventually(f.bindings(ctx, "payments")).WithContext(ctx).Should(ConsistOf("warren:sole:" + payments + ":" + mia))
@@ -61,7 +62,8 @@ var _ = Describe("a tenant of one person", func() {
 		denied(ctx, f.becoming("bob", mia), readTenant(payments))
 	})
 
-	inBothModes("ACC-R21 gets the other form and leaves it again, without a gap for who stays", "r21", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-R21 bob joins and leaves both lists, and mia's rights work throughout; if he replaces her, hers end soon; if he "+
+		"leaves the sudoers, only warren:edit is left", "r21", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.ofOne())
 		payments, mia, bob := f.own("payments"), build.Users(f.own("mia")), build.Users(f.own("bob"))
 		soleOf := func(person string) string { return "warren:sole:" + payments + ":" + f.own(person) }
@@ -92,7 +94,8 @@ var _ = Describe("a tenant of one person", func() {
 		Eventually(f.bindings(ctx, "payments")).WithContext(ctx).Should(ConsistOf("warren:edit:" + payments))
 	})
 
-	It("ACC-R22 of an earlier version is moved over, without a gap, and is withdrawn whole", func(ctx SpecContext) {
+	It("ACC-R22 pairs of an earlier version become the sole pair without a gap or an Event; after a removal by force, the sole pair is "+
+		"deleted", func(ctx SpecContext) {
 		f := of(ownWorld(ctx, devcluster.Options{}, "r22"), "r22")
 		payments, mia := f.own("payments"), f.own("mia")
 		f.settle(ctx, f.ofOne())

@@ -19,7 +19,8 @@ import (
 )
 
 var _ = Describe("sudo", func() {
-	inBothModes("ACC-S01 gives a sudoer everything in the tree, and the LNamespace", "s01", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S01 with sudo, bob reads pods and secrets in the tree, binds cluster-admin in a sub-namespace, and reads and "+
+		"patches the LNamespace", "s01", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		f.grow(ctx, f.own("payments"), f.own("pay-web"))
 		allowed(ctx, f.sudo("bob", "payments"),
@@ -27,13 +28,14 @@ var _ = Describe("sudo", func() {
 			bindClusterAdmin(f.own("pay-web")), readTenant(f.own("payments")), patchTenant(f.own("payments"), ""))
 	})
 
-	inBothModes("ACC-S02 gives a sudoer nothing without sudo", "s02", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S02 without sudo, bob reads neither pods in payments nor Namespace payments", "s02", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
 		denied(ctx, f.as("bob"), podsIn(f.own("payments")), reading(build.Namespace(f.own("payments")), "the root"))
 	})
 
-	inBothModes("ACC-S03 ends at the edge of the tree", "s03", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S03 with sudo of payments, bob is denied other namespaces, LNamespace shop, lists of namespaces and nodes; so are a "+
+		"ClusterRoleBinding, ClusterRole warren:sudo:payments, and deletion of the LNamespace", "s03", func(ctx SpecContext, f *fixture) {
 		f.create(ctx, build.Namespace(f.own("ci")))
 		f.settle(ctx, f.payments(), f.shop())
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
@@ -44,13 +46,14 @@ var _ = Describe("sudo", func() {
 			deleting(build.Tenant(f.own("payments")).Object(), "LNamespace"))
 	})
 
-	inBothModes("ACC-S04 of one tenant is none of another", "s04", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S04 with the group of shop, bob gets no pods in payments", "s04", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments(), f.shop())
 		allowed(ctx, f.sudo("bob", "shop"), podsIn(f.own("shop")))
 		denied(ctx, f.sudo("bob", "shop"), podsIn(f.own("payments")))
 	})
 
-	inBothModes("ACC-S05 lets nobody become anyone or anything else", "s05", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S05 bob may not impersonate alice, with or without the group, nor add system:masters, a UID or the extra "+
+		"scopes", "s05", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		pods, group, bob := podsIn(f.own("payments")), f.own("payments-sudoers"), f.own("bob")
 		allowed(ctx, f.sudo("bob", "payments"), pods)
@@ -66,7 +69,8 @@ var _ = Describe("sudo", func() {
 		}
 	})
 
-	inBothModes("ACC-S06 needs a user beside the group", "s06", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S06 kubectl refuses the group without a user, and by a raw header the API server answers 400, or 500 in Kubernetes "+
+		"1.34", "s06", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		group := f.own("payments-sudoers")
 		_, stderr, code := f.Kubectl(ctx, f.own("bob"), "--as-group="+group, "get", "pods", "-n", f.own("payments"))
@@ -85,7 +89,8 @@ var _ = Describe("sudo", func() {
 		Expect(answer.StatusCode).To(Or(Equal(http.StatusBadRequest), Equal(http.StatusInternalServerError)), "Kubernetes 1.34 answers 500")
 	})
 
-	inBothModes("ACC-S07 is for nobody who is no sudoer", "s07", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S07 sudo is denied to users, managers and strangers; alice may not impersonate bob, with or without the "+
+		"group", "s07", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
 		for _, person := range []string{"alice", "carol", "mia", "devi"} {
@@ -95,7 +100,8 @@ var _ = Describe("sudo", func() {
 		denied(ctx, f.becoming("alice", f.own("bob")), podsIn(f.own("payments")))
 	})
 
-	inBothModes("ACC-S08 can't be taken by a user", "s08", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S08 a user may not add herself to warren:sudoers, create a RoleBinding to cluster-admin, or patch the "+
+		"Namespace", "s08", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		root, alice := f.own("payments"), f.as("alice")
 		allowed(ctx, alice, podsIn(root))
@@ -110,7 +116,8 @@ var _ = Describe("sudo", func() {
 			bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
 	})
 
-	inBothModes("ACC-S09 ACC-S08 is nobody's to take away or to take, and without policies is put back", "s09",
+	inBothModes("ACC-S09 policies refuse that a user deletes warren:sudoers or adds zed to warren:users; without policies she can, and "+
+		"both are restored soon; ACC-S08 without policies, RBAC still denies a user warren:sudoers, cluster-admin and the Namespace", "s09",
 		func(ctx SpecContext, f *fixture) {
 			f.settle(ctx, f.payments())
 			users := build.RoleBinding(f.own("payments"), "warren:users", "")
@@ -150,7 +157,8 @@ var _ = Describe("sudo", func() {
 			}).WithContext(ctx).Should(Succeed(), "zed is out again")
 		})
 
-	inBothModes("ACC-S10 of a group goes by the user that nobody is", "s10", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S10 a sudoer by Group gets pods as warren:sudo:payments with the group, but not as himself, without the group, or "+
+		"in shop", "s10", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments(), f.shop())
 		group, nobody := f.own("payments-sudoers"), "warren:sudo:"+f.own("payments")
 		denied(ctx, f.sudo("otto", "payments"), podsIn(f.own("payments")))
@@ -160,7 +168,8 @@ var _ = Describe("sudo", func() {
 		Expect(f.get(ctx, f.own("payments")).Status.Sudo.User).To(Equal(nobody))
 	})
 
-	inBothModes("ACC-S11 of a service account goes by the user that nobody is", "s11", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S11 a ServiceAccount that is a sudoer gets pods as warren:sudo:payments with the group, but not as itself or as "+
+		"another account", "s11", func(ctx SpecContext, f *fixture) {
 		deployer := f.serviceAccount(ctx, f.own("ci"), "deployer")
 		f.settle(ctx, f.payments())
 		group, pods := f.own("payments-sudoers"), podsIn(f.own("payments"))
@@ -169,7 +178,8 @@ var _ = Describe("sudo", func() {
 		denied(ctx, f.with(deployer, "system:serviceaccount:"+f.own("other")+":deployer", group), pods)
 	})
 
-	inBothModes("is refused to a service account that every user of the tree could become", "s12", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S12 without webhooks, a ServiceAccount of the root that is listed as sudoer is SubjectRefused, no binding names it, "+
+		"and its token can't use sudo", "s12", func(ctx SpecContext, f *fixture) {
 		tenant, root := f.payments(), f.own("payments")
 		tenant.SudoerSubjects(build.ServiceAccount(root, "robot"))
 		f.create(ctx, tenant.Object())
@@ -184,7 +194,8 @@ var _ = Describe("sudo", func() {
 		Expect(f.accessSubjects(ctx, root)).NotTo(ContainElement(HaveField("Name", "robot")))
 	})
 
-	inBothModes("ACC-S13 ends for a service account when the tree grows around it", "s13", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S13 the namespace of a ServiceAccount that is a sudoer joins the tree; soon SubjectRefused is reported, no binding "+
+		"names the account, and its sudo is denied", "s13", func(ctx SpecContext, f *fixture) {
 		root, n := f.own("payments"), f.own("n")
 		robot := f.serviceAccount(ctx, n, "robot")
 		f.settle(ctx, f.payments().SudoerSubjects(build.ServiceAccount(n, "robot")))
@@ -198,7 +209,8 @@ var _ = Describe("sudo", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(root))
 	})
 
-	inBothModes("ACC-S14 carries a reason into the audit log", "s14", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S14 sudo with the extra reason is allowed, and the audit event has user bob, the impersonated group and the "+
+		"reason", "s14", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		const key = v1alpha1.Domain + "/reason"
 		bob, group := f.own("bob"), f.own("payments-sudoers")
@@ -215,7 +227,8 @@ var _ = Describe("sudo", func() {
 		})))
 	})
 
-	inBothModes("ACC-S15 is not what a manager has: a manager edits the LNamespace, no more", "s15", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S15 a manager gets and patches the LNamespace, but may not delete it, patch its status, get pods or list "+
+		"LNamespaces", "s15", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		root, mia := f.own("payments"), f.as("mia")
 		allowed(ctx, mia, readTenant(root), patchTenant(root, ""))

@@ -43,7 +43,8 @@ func refusesName(end string) types.GomegaMatcher {
 }
 
 var _ = Describe("an LNamespace that is refused", func() {
-	It("ACC-V01 has a name that no namespace may have", func(ctx SpecContext) {
+	It("ACC-V01 without webhooks, a name that is no DNS label of at most 63 characters is refused, as are default and kube-x; one of 63 "+
+		"letters is allowed", func(ctx SpecContext) {
 		f := of(world, "v01")
 		const label = "DNS label of at most 63"
 		refused(ctx, f, build.Tenant("v01.b"), label)
@@ -54,7 +55,8 @@ var _ = Describe("an LNamespace that is refused", func() {
 		}
 	})
 
-	It("ACC-V11 has a name that is refused with the field, the value, the rule and the next step", func(ctx SpecContext) {
+	It("ACC-V11 without webhooks, names kube-x, my.tenant and of 64 letters are refused with field metadata.name, value, rule and next "+
+		"step", func(ctx SpecContext) {
 		f, long := of(world, "v11"), "v11-"+strings.Repeat("a", 60)
 		for name, why := range map[string]string{
 			"kube-x": `default and kube-* are reserved names: choose another`,
@@ -67,7 +69,8 @@ var _ = Describe("an LNamespace that is refused", func() {
 			`"` + long + `" is too long: an LNamespace name is a DNS label of at most 63 characters; choose a shorter one`)))
 	})
 
-	It("ACC-V03 has a name that the configuration reserves, and gets nothing", func(ctx SpecContext) {
+	It("ACC-V03 without webhooks, istio-system gets ReservedName and no Namespace, the operator's namespace NamespaceConflict; neither "+
+		"LNamespace has a sudo or edit pair", func(ctx SpecContext) {
 		f := of(world, "v03")
 		for _, name := range []string{"istio-system", "warren-system"} {
 			f.create(ctx, build.Tenant(name).Users(f.own("alice")).Sudoers(f.own("bob")).Object())
@@ -81,7 +84,8 @@ var _ = Describe("an LNamespace that is refused", func() {
 		}
 	})
 
-	It("ACC-V04 lists a reserved name", func(ctx SpecContext) {
+	It("ACC-V04 in any list, Group x-sudoers and system:masters, User system:serviceaccount:ci:d and warren:sudo:shop are refused with "+
+		"the messages of 2.1; User foo-sudoers is allowed", func(ctx SpecContext) {
 		f := of(world, "v04")
 		for _, c := range []struct {
 			subject v1alpha1.Subject
@@ -103,7 +107,8 @@ var _ = Describe("an LNamespace that is refused", func() {
 		}
 	})
 
-	It("ACC-V05 lists what is no service account", func(ctx SpecContext) {
+	It("ACC-V05 in any list, a ServiceAccount without namespace, with a whole user name, or of kube-system is refused, as is a User with "+
+		"a namespace", func(ctx SpecContext) {
 		f := of(world, "v05")
 		const namespace = "namespace is required for a ServiceAccount and forbidden for a User or Group"
 		for _, c := range []struct {
@@ -121,7 +126,8 @@ var _ = Describe("an LNamespace that is refused", func() {
 		}
 	})
 
-	It("ACC-V06 lists the same twice, or too many", func(ctx SpecContext) {
+	It("ACC-V06 the same User twice and 513 users are refused; a User and a Group of one name, and 512 users of 256 characters, are "+
+		"allowed", func(ctx SpecContext) {
 		f := of(world, "v06")
 		tenant := func() *build.LNamespace { return build.Tenant(f.own("payments")) }
 		refused(ctx, f, tenant().Users("x", "x"), "Duplicate value")
@@ -137,7 +143,8 @@ var _ = Describe("an LNamespace that is refused", func() {
 		refused(ctx, f, long(513), "must have at most 512 items")
 	})
 
-	It("ACC-V07 lists a name that nobody can have", func(ctx SpecContext) {
+	It("ACC-V07 in any list, names that are empty, *, too long, or have a space in front or a line break are refused; Zoë Müller and "+
+		"https://acc/1#2%3 are allowed", func(ctx SpecContext) {
 		f := of(world, "v07")
 		for _, name := range []string{"", " bob", "b\nb", "*", strings.Repeat("x", 257)} {
 			for _, tenant := range inAnyList(f, build.Users(name)[0]) {
@@ -151,7 +158,7 @@ var _ = Describe("an LNamespace that is refused", func() {
 		}
 	})
 
-	It("ACC-V08 has a field that doesn't exist", func(ctx SpecContext) {
+	It("ACC-V08 kubectl refuses to apply the unknown field spec.sudoer", func(ctx SpecContext) {
 		f := of(world, "v08")
 		_, stderr, code := f.KubectlWith(ctx, "admin", `
 apiVersion: tenancy.warren.dev/v1alpha1
@@ -166,7 +173,8 @@ spec: {sudoer: [{kind: User, name: bob}]}
 })
 
 var _ = Describe("an LNamespace that is written", func() {
-	It("ACC-V10 is billed by short labels", func(ctx SpecContext) {
+	It("ACC-V10 billing.labels may have 16 keys of 64 characters with values of 256; a key of 65 or a value of 257 is "+
+		"refused", func(ctx SpecContext) {
 		f := of(world, "v10")
 		labelled := func(key, value int) *build.LNamespace {
 			tenant, labels := build.Tenant(f.own("payments")), map[string]string{}
@@ -181,7 +189,7 @@ var _ = Describe("an LNamespace that is written", func() {
 		refused(ctx, f, labelled(64, 257), "keys may have at most 64 characters, values 256")
 	})
 
-	It("ACC-V09 by two, each with a user of their own, has both", func(ctx SpecContext) {
+	It("ACC-V09 two field managers apply different users with server-side apply, and the list has both", func(ctx SpecContext) {
 		f := of(world, "v09")
 		for _, user := range []string{"alice", "dave"} {
 			tenant := &unstructured.Unstructured{Object: map[string]any{
@@ -197,7 +205,8 @@ var _ = Describe("an LNamespace that is written", func() {
 		allowed(ctx, f.as("dave"), podsIn(f.own("payments")))
 	})
 
-	It("ACC-W07 with nothing in it gets a namespace, and bindings of nobody", func(ctx SpecContext) {
+	It("ACC-W07 without webhooks and lists, the Namespace exists and AccessReady is True; the tenant's group of sudoers is the only "+
+		"subject of its access objects", func(ctx SpecContext) {
 		f := of(world, "w07")
 		f.settle(ctx, build.Tenant(f.own("payments")))
 		f.says(ctx, f.own("payments"), v1alpha1.ConditionAccessReady, metav1.ConditionTrue, v1alpha1.ReasonGranted)

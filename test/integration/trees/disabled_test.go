@@ -35,7 +35,8 @@ var _ = Describe("a controller is switched off", Ordered, ContinueOnFailure, fun
 		})
 	}
 
-	It("ACC-D13 access: the rights that exist stay until their tenant is deleted", func(ctx SpecContext) {
+	It("ACC-D13 with controller access off, AccessReady is Unknown Disabled, Ready is True, and warren:users keeps who left the list; "+
+		"the garbage collector deletes a deleted tenant's ClusterRoleBindings", func(ctx SpecContext) {
 		own.configure(ctx, without("none"))
 		tenant := build.Tenant("d13-payments").Users("d13-alice").Sudoers("d13-bob").Object()
 		own.Create(ctx, tenant)

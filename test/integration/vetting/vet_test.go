@@ -59,7 +59,8 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 
 	listCases()
 
-	It("ACC-T02 is compared with the vetted list when it changes", func(ctx SpecContext) {
+	It("ACC-T02 a dangerous right in admin gives the metric, an Event, GrantedUnvetted and vet's status 2; without it nothing; a "+
+		"harmless one gives metric new and status 1, conditions unchanged", func(ctx SpecContext) {
 		By("a ClusterRole adds update namespaces to admin")
 		create(ctx, dangerous)
 		Eventually(counted(ctx)).WithContext(ctx).Should(Equal([]float64{1, 0}))
