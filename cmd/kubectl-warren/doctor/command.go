@@ -27,7 +27,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Long: "Check what protects this cluster, and whether anything hangs: version, configuration, CRDs, policies, pod security, APIs that\n" +
 			"do not answer, webhook, groups of sudoers, number of ClusterRoleBindings, protected namespaces, what the operator can see,\n" +
 			"how far modes All and Remove of the propagated kinds have come, sources, billing.\n" +
-			"It changes nothing. The exit status is 1 if a check ends in an error; a check that you have no right to run is a warning.",
+			"The last line sums up. It changes nothing. The exit status is 1 if a check ends in an error; a check that you have no right to run is a warning.",
 		Example:           "  kubectl warren doctor\n  kubectl warren doctor -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -72,7 +72,11 @@ func examineCluster(ctx context.Context, inv *invocation.Invocation, namespace, 
 	if err != nil {
 		return err
 	}
-	if _, err := text.WriteTo(inv.Streams.Out); err != nil {
+	printed := text.Bytes()
+	if format == "" {
+		printed = append(colourChecks(printed, terminal.Is(inv.Streams.Out)), summariseChecks(checks)...)
+	}
+	if _, err := inv.Streams.Out.Write(printed); err != nil {
 		return err
 	}
 	failed := 0

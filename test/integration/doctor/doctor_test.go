@@ -43,7 +43,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["pod-security"].Message).To(Equal("the default level of pod security is baseline"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(BeZero(), problems)
-		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(33))
+		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(33 + 1))
+		Expect(out).To(MatchRegexp(`(?m)^(\d+ warnings?: .*; )?\d+ of 33 checks are ok\n$`))
 		Expect(out).To(MatchRegexp(`(?m)^ok +policy/copy +in force$`))
 	})
 
@@ -70,9 +71,10 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(code).To(Equal(1))
 		Expect(failed(checks)).To(ConsistOf("policy/managed-namespace", "policy/copy", "policy/reserved-keys"))
 		Expect(checks["policy/copy"].Message).To(ContainSubstring("label tenancy.warren.dev/access"))
-		_, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
+		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(Equal(1))
 		Expect(problems).To(Equal("error: 3 of 33 checks failed\n"))
+		Expect(out).To(MatchRegexp(`(?m)^3 errors: policy/.*, policy/.*, policy/.*; .*\d+ of 33 checks are ok\n$`))
 	})
 
 	It("sees a policy that lets pass what it can't judge, and one that names somebody else", func(ctx SpecContext) {
