@@ -37,7 +37,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Short: "Show what a namespace is in its tree: its place, what it inherits and holds, what is wrong",
 		Long: "Show what a namespace is in its tree: its place, limits, what it inherits and from where, copies and sources, conditions and " +
 			"Events.\n" +
-			"It needs no rights but those that the users of a tenant have there. Kinds that you may not list are named on stderr, and instances\n" +
+			"It needs no rights but those that the users of a tenant have there. The last line names kinds that you may not list, and instances\n" +
 			"of a template are shown only to those who may list namespaces. Of a kind in mode All, only sources with a label are shown.\n" +
 			"The limits are those of the tenant's LNamespace, <unknown> if you may not read it, and <none> for a namespace in no tree.",
 		Example:           "  kubectl warren describe pay-web",
@@ -85,7 +85,7 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 			return nil, err
 		}
 	}
-	if found.Resources, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
+	if found.Resources, found.Unlisted, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
 		return nil, err
 	}
 	found.Events, found.EventsLeftOut, err = eventsAbout(ctx, inv, api, found)

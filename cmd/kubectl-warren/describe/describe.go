@@ -33,6 +33,8 @@ type Namespace struct {
 
 	Inherited []Inherited `json:"inherited"`
 	Resources []Resource  `json:"resources"`
+	// Unlisted are the kinds that the user may not list, so that their copies and sources are missing in Resources.
+	Unlisted []string `json:"unlisted,omitempty"`
 	// Conflicts are the objects that are in the way of copies: the operator writes each copy once its object is renamed or deleted.
 	Conflicts  []trace.Obstacle   `json:"conflicts"`
 	Conditions []metav1.Condition `json:"conditions"`

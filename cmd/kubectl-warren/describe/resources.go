@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
@@ -54,18 +55,21 @@ func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, err
 	return kinds, nil
 }
 
-// resourcesIn returns the copies and sources in a namespace. It warns about kinds that the user may not list.
-func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snapshot, namespace string) ([]Resource, error) {
+// resourcesIn returns the copies and sources in a namespace, and the kinds that the user may not list. It warns only about those of them
+// that are propagated by default: of the others, most clusters propagate none.
+func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snapshot, namespace string) (all []Resource, unlisted []string,
+	err error) {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	kinds, err := propagableKinds(inv)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var mu sync.Mutex
-	all, closed := []Resource{}, []string{}
+	all = []Resource{}
+	var missed []string // of the unlisted kinds, those that are propagated by default
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(gather.AtOnce)
 	for _, kind := range kinds {
@@ -76,7 +80,10 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snap
 			all = append(all, found...)
 			switch {
 			case failure.Refused(err):
-				closed = append(closed, kind.GroupKind().String())
+				unlisted = append(unlisted, kind.GroupKind().String())
+				if isDefaultKind(kind.GroupKind()) {
+					missed = append(missed, kind.GroupKind().String())
+				}
 			case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), meta.IsNoMatchError(err): // gone since discovery
 			case err != nil:
 				return fmt.Errorf("list %s in %s: %w", kind.GroupKind(), namespace, err)
@@ -85,17 +92,22 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snap
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if len(closed) > 0 {
-		slices.Sort(closed)
+	slices.Sort(unlisted)
+	if len(missed) > 0 {
+		slices.Sort(missed)
 		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: copies and sources of these kinds are not shown\n",
-			strings.Join(closed, ", "), namespace)
+			strings.Join(missed, ", "), namespace)
 	}
 	slices.SortFunc(all, func(a, b Resource) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
-	return all, nil
+	return all, unlisted, nil
+}
+
+func isDefaultKind(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(configfile.Default().Propagation.Kinds, func(k config.PropagatedKind) bool { return k.GroupKind() == kind })
 }
 
 // resourcesOf returns the copies and sources of one kind, selected by labels on the server.

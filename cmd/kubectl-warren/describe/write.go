@@ -122,6 +122,9 @@ func (d *Namespace) writeLists(w io.Writer) error {
 	if d.EventsLeftOut > 0 {
 		terminal.Fprintf(w, "  %d older Events are left out\n", d.EventsLeftOut)
 	}
+	if len(d.Unlisted) > 0 {
+		terminal.Fprintf(w, "Not shown:  %s: you may not list these kinds\n", strings.Join(d.Unlisted, ", "))
+	}
 	return nil
 }
 
