@@ -48,6 +48,8 @@ type ExporterWatch struct {
 	// the clocks needn't agree.
 	renewed time.Time
 	signAt  time.Time
+	// toldUnseen reports that the Lease may not be read, and that NotRunning was reported to every tenant for that.
+	toldUnseen bool
 }
 
 // SetupWithManager runs the watch with mgr.
@@ -68,9 +70,9 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration
 		})
 	}
 	lease := &coordinationv1.Lease{}
-	// The operator may read the Lease only where the exporter's component is deployed, so a refusal means that no
-	// exporter runs.
-	if err := w.Live.Get(ctx, w.Lease, lease); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+	err = w.Live.Get(ctx, w.Lease, lease)
+	unseen := apierrors.IsForbidden(err)
+	if err != nil && !apierrors.IsNotFound(err) && !unseen {
 		return 0, fmt.Errorf("reading Lease %s: %w", w.Lease, err)
 	}
 	if held := lease.Spec.HolderIdentity; held != nil && *held != "" && lease.Spec.RenewTime != nil &&
@@ -80,11 +82,21 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) (again time.Duration
 	if time.Since(w.signAt) < w.Timing.Patience {
 		return w.Timing.Look, nil
 	}
-	return w.Timing.Look, w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
+	message := "no billing exporter runs: deploy component billing-sqlite, billing-postgres or billing-bigquery, or look at the log of " +
+		"Deployment " + w.Lease.Name
+	if unseen {
+		// The operator may read the Lease where the exporter's component is deployed. So mostly no exporter runs, but the right may be lost. A
+		// running exporter then replaces the report, which is not repeated: the two would write in turns for ever.
+		message = "the operator may not read Lease " + w.Lease.String() + ", so it does not know of a billing exporter: deploy component " +
+			"billing-sqlite, billing-postgres or billing-bigquery, which gives it that right"
+	}
+	w.toldUnseen = w.toldUnseen && unseen
+	err = w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
 		v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingExported, metav1.ConditionFalse, v1alpha1.ReasonNotRunning,
-			"no billing exporter runs: deploy component billing-sqlite, billing-postgres or billing-bigquery, or look at the log of Deployment "+
-				w.Lease.Name)
+			message)
 	})
+	w.toldUnseen = unseen && err == nil
+	return w.Timing.Look, err
 }
 
 // reportEach applies change to the status of every tenant whose condition BillingExported is not as it must be. If the
@@ -98,7 +110,7 @@ func (w *ExporterWatch) reportEach(ctx context.Context, change func(*v1alpha1.LN
 	for i := range tenants.Items {
 		lns := &tenants.Items[i]
 		was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingExported)
-		if !w.Bills && was == nil || w.Bills && was != nil && was.Reason == string(v1alpha1.ReasonNotRunning) {
+		if !w.Bills && was == nil || w.Bills && was != nil && (w.toldUnseen || was.Reason == string(v1alpha1.ReasonNotRunning)) {
 			continue
 		}
 		err := w.Report.Report(ctx, lns.DeepCopy(), func(status *v1alpha1.LNamespaceStatus) { change(status, lns.Generation) })

@@ -14,19 +14,26 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// statuses is an API server with the tenants a, b and c. It refuses the status of one of them, and records the others that are written.
+// statuses is an API server with the tenants a, b and c, all with one condition BillingExported. It refuses the status of one of them, and
+// records the others that are written. It refuses to show Leases.
 type statuses struct {
 	client.Client
-	refused string
-	written []string
+	refused  string
+	written  []string
+	exported []metav1.Condition
 }
 
 func (s *statuses) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	for _, name := range []string{"a", "b", "c"} {
 		list.(*v1alpha1.LNamespaceList).Items = append(list.(*v1alpha1.LNamespaceList).Items,
-			v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
+			v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+				Status: v1alpha1.LNamespaceStatus{Conditions: s.exported}})
 	}
 	return nil
+}
+
+func (s *statuses) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewForbidden(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, key.Name, nil)
 }
 
 func (s *statuses) Status() client.SubResourceWriter { return statusWriter{api: s} }
@@ -56,6 +63,23 @@ func TestReportEach(t *testing.T) {
 			t.Errorf("written are %v, and the error is %v", api.written, err)
 		}
 	})
+}
+
+func TestUnseenExporter(t *testing.T) {
+	t.Run("BILL-88 an operator that may not read the exporter's Lease says so once, and leaves it at that where an exporter writes Exported",
+		func(t *testing.T) {
+			api := &statuses{}
+			w := &ExporterWatch{Tenants: api, Live: api, Report: &Reporter{Client: api}, Bills: true}
+			for range 3 {
+				if _, err := w.reportExporter(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				v1alpha1.SetCondition(&api.exported, 1, v1alpha1.ConditionBillingExported, metav1.ConditionTrue, v1alpha1.ReasonExported, "")
+			}
+			if !slices.Equal(api.written, []string{"a", "b", "c"}) {
+				t.Errorf("written are %v", api.written)
+			}
+		})
 }
 
 func TestSummariseConditions(t *testing.T) {
