@@ -19,8 +19,8 @@ go build -o bin/testfacts ./hack/testfacts
 # compute; each lane takes about as long as the others.
 suites=(./test/integration/... ./test/attack/...)
 packages=$(go list ./... github.com/warren-tenancy/warren/pkg/watchset/... | grep -vxF "$(go list "${suites[@]}")")
-lane1=(./test/integration/{propagation,distribution} ./test/attack)
-lane2=(./test/integration/{trees,tenants,fault,doctor})
+lane1=(./test/integration/{propagation,distribution,tenants} ./test/attack)
+lane2=(./test/integration/{trees,fault})
 # Suites that look at the API server, the policies and the tools rather than at the operator have no races to find; nor have the tools
 # themselves. What links BigQuery's libraries takes minutes to build with the detector.
 if [ "${WARREN_RACE:-}" = 1 ]; then
