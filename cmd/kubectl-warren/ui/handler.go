@@ -79,9 +79,18 @@ func parseTemplates(s *settings) *template.Template {
 		"kinds": func() []v1alpha1.SubjectKind {
 			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}
 		},
+		"fold":  foldHash,
 		"words": func(values []string) string { return graph.EscapeText(strings.Join(values, ", ")) },
 	})
 	return template.Must(all.ParseFS(assets, "assets/*.html"))
+}
+
+// foldHash returns the beginning of a value that is a hash; "" for every other value.
+func foldHash(value string) string {
+	if hash, is := strings.CutPrefix(value, "sha256:"); is && len(hash) == 64 {
+		return "sha256:" + graph.EscapeText(hash[:8]) + "…"
+	}
+	return ""
 }
 
 // fails reports whether a condition reports a problem. Ready counts, too: the page of one object shows it beside its causes.
