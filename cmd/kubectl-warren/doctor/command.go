@@ -27,7 +27,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Long: "Check what protects this cluster, and whether anything hangs: version, configuration, CRDs, policies, pod security, APIs that\n" +
 			"do not answer, webhook, groups of sudoers, number of ClusterRoleBindings, protected namespaces, what the operator can see,\n" +
 			"how far modes All and Remove of the propagated kinds have come, sources, billing.\n" +
-			"The last line sums up. It changes nothing. The exit status is 1 if a check ends in an error; a check that you have no right to run is a warning.",
+			"The last line sums up. It changes nothing. The exit status is 1 if a check ends in an error; a check that you have no right to\n" +
+			"run is a warning.",
 		Example:           "  kubectl warren doctor\n  kubectl warren doctor -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
