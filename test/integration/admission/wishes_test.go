@@ -45,7 +45,7 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		Eventually(as).WithArguments(build.Hierarchy("p4-solo", build.Below("p4-org"), build.Cascades)).Should(allow())
 		Eventually(shared.ns("p4-solo")).WithContext(ctx).Should(And(carry(v1alpha1.LabelParent, "p4-other"),
 			HaveField("ObjectMeta.Annotations", HaveKeyWithValue(v1alpha1.AnnotationCascading, v1alpha1.True))))
-		Expect(shared.hier(ctx, "p4-solo")()).To(ready("False", v1alpha1.ReasonLabelChanged))
+		Eventually(shared.hier(ctx, "p4-solo")).Should(ready("False", v1alpha1.ReasonLabelChanged)) // of the new generation
 		Expect(as(build.Hierarchy("p4-solo", build.Below("p4-other")))).To(allow())
 		Eventually(shared.hier(ctx, "p4-solo")).Should(applied("p4-other"))
 		Expect(as(build.Hierarchy("p4-solo", build.Below("p4-org")))).
