@@ -19,7 +19,6 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/ownrights"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
@@ -111,11 +110,7 @@ func (r *request) run(ctx context.Context, inv *invocation.Invocation, roots []s
 
 // readOwn reads the trees that a user who may not list namespaces can find.
 func readOwn(ctx context.Context, inv *invocation.Invocation, api client.Client) (Facts, error) {
-	homes, err := inv.Homes()
-	if err != nil {
-		return Facts{}, err
-	}
-	tops, err := gather.FindTops(ctx, api, homes, invocation.NameRoot)
+	tops, err := inv.FindTops(ctx, api)
 	if err != nil {
 		return Facts{}, err
 	}

@@ -8,13 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
-
-// NameRoot is the advice of a command that takes roots as its arguments to a caller who can find no tenant.
-const NameRoot = "name a root"
 
 // AddTenant gives cmd the flag --tenant.
 func (inv *Invocation) AddTenant(cmd *cobra.Command) *string {
@@ -54,7 +52,7 @@ func (inv *Invocation) LookForOwn(ctx context.Context, tenant string) (gather.Ow
 			return gather.OwnTrees{}, fmt.Errorf("--tenant: %w", err)
 		}
 	}
-	homes, err := inv.Homes()
+	homes, err := inv.findHomes()
 	if err != nil {
 		return gather.OwnTrees{}, err
 	}
@@ -65,8 +63,18 @@ func (inv *Invocation) LookForOwn(ctx context.Context, tenant string) (gather.Ow
 	return gather.Own(ctx, api, tenant, homes)
 }
 
-// Homes returns the namespace in force, and those of the kubeconfig's other contexts that have the same cluster and user.
-func (inv *Invocation) Homes() ([]string, error) {
+// FindTops returns the namespaces at which a command that takes roots as its arguments begins without them, for a caller who may not list
+// namespaces. If there are none, the error is a gather.NoTopError.
+func (inv *Invocation) FindTops(ctx context.Context, api client.Client) ([]string, error) {
+	homes, err := inv.findHomes()
+	if err != nil {
+		return nil, err
+	}
+	return gather.FindTops(ctx, api, homes, "name a root")
+}
+
+// findHomes returns the namespace in force, and those of the kubeconfig's other contexts that have the same cluster and user.
+func (inv *Invocation) findHomes() ([]string, error) {
 	loader := inv.Flags.ToRawKubeConfigLoader()
 	home, _, err := loader.Namespace()
 	if err != nil {

@@ -24,6 +24,8 @@ var helpGroups = []struct {
 	{"About the plugin:", []string{"options", "version", "completion", "help"}},
 }
 
+func init() { cobra.AddTemplateFunc("ownFlags", listOwnFlags) } // cobra has one table of functions for all commands
+
 // arrangeHelp gives each command of warren its group, and leaves the flags of kubectl to the command "options", as kubectl does.
 func arrangeHelp(warren *cobra.Command) {
 	for _, group := range helpGroups {
@@ -39,7 +41,6 @@ func arrangeHelp(warren *cobra.Command) {
 	last := helpGroups[len(helpGroups)-1].title
 	warren.SetHelpCommandGroupID(last)
 	warren.SetCompletionCommandGroupID(last)
-	cobra.AddTemplateFunc("ownFlags", func(cmd *cobra.Command) string { return listOwnFlags(warren, cmd) })
 	before, rest, found := strings.Cut(warren.UsageTemplate(), "{{if .HasAvailableLocalFlags}}")
 	_, after, ends := strings.Cut(rest, "{{if .HasHelpSubCommands}}")
 	if !found || !ends {
@@ -50,11 +51,11 @@ func arrangeHelp(warren *cobra.Command) {
 }
 
 // listOwnFlags describes the flags of a command but those of kubectl. Of these, commands that use it have --namespace.
-func listOwnFlags(warren, cmd *cobra.Command) string {
+func listOwnFlags(cmd *cobra.Command) string {
 	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	cmd.InheritedFlags() // adds the flags of the parents to those of cmd
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		ofKubectl := warren.PersistentFlags().Lookup(f.Name) == f
+		ofKubectl := cmd.Root().PersistentFlags().Lookup(f.Name) == f
 		if !ofKubectl || f.Name == "namespace" && cmd.Annotations[invocation.UsesNamespace] != "" {
 			flags.AddFlag(f)
 		}

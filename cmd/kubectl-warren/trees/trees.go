@@ -96,11 +96,7 @@ func readForest(ctx context.Context, inv *invocation.Invocation, api client.Clie
 }
 
 func walkOwn(ctx context.Context, inv *invocation.Invocation, api client.Client) (view tree.View, closed, unseen []string, err error) {
-	homes, err := inv.Homes()
-	if err != nil {
-		return view, nil, nil, err
-	}
-	tops, err := gather.FindTops(ctx, api, homes, invocation.NameRoot)
+	tops, err := inv.FindTops(ctx, api)
 	if err != nil {
 		return view, nil, nil, err
 	}

@@ -68,9 +68,7 @@ func (v *server) readNamespacePage(ctx context.Context, name string) (*namespace
 	if found.Root != "" {
 		page.Access = v.readAccess(ctx, found.Root, &unread)
 	}
-	page.MayCreate, err = v.isOffered(ctx, found.Root, rights.Question{
-		Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "subnamespaces", Namespace: name,
-	})
+	page.MayCreate, err = v.isOffered(ctx, found.Root, createsSubNamespaces(name))
 	return page, unread, err
 }
 

@@ -137,11 +137,7 @@ func (v *server) findHomes(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	homes, err := v.inv.Homes()
-	if err != nil {
-		return nil, err
-	}
-	tops, err := gather.FindTops(ctx, api, homes, invocation.NameRoot)
+	tops, err := v.inv.FindTops(ctx, api)
 	if none := gather.NoTopError(""); errors.As(err, &none) {
 		return nil, nil
 	}

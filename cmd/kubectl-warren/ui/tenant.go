@@ -101,6 +101,11 @@ func changesLists(tenant string) rights.Question {
 	return rights.Question{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "lnamespaces", Name: tenant}
 }
 
+// createsSubNamespaces is the question whether somebody may create sub-namespaces of a namespace.
+func createsSubNamespaces(namespace string) rights.Question {
+	return rights.Question{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "subnamespaces", Namespace: namespace}
+}
+
 // isOffered reports whether the pages offer what needs a right: the caller has it, may have it, or has it by sudo of the tenant.
 func (v *server) isOffered(ctx context.Context, tenant string, right rights.Question) (bool, error) {
 	reporter, err := rights.NewReporter(v.newReading().Invocation)
@@ -124,16 +129,18 @@ func (v *server) readOwnRights(ctx context.Context, tenant string) ([]string, er
 		return nil, err
 	}
 	var sentences []string
-	for _, one := range []struct{ what, verb, group, resource, name, namespace string }{
-		{"read LNamespace " + tenant, "get", v1alpha1.GroupVersion.Group, "lnamespaces", tenant, ""},
-		{"change the lists of LNamespace " + tenant, "patch", v1alpha1.GroupVersion.Group, "lnamespaces", tenant, ""},
-		{"create sub-namespaces in " + tenant, "create", v1alpha1.GroupVersion.Group, "subnamespaces", "", tenant},
-		{"list subnamespaces in " + tenant, "list", v1alpha1.GroupVersion.Group, "subnamespaces", "", tenant},
-		{"list rolebindings in " + tenant, "list", rbacv1.GroupName, "rolebindings", "", tenant},
+	ours := v1alpha1.GroupVersion.Group
+	for _, one := range []struct {
+		what  string
+		right rights.Question
+	}{
+		{"read LNamespace " + tenant, rights.Question{Verb: "get", Group: ours, Resource: "lnamespaces", Name: tenant}},
+		{"change the lists of LNamespace " + tenant, changesLists(tenant)},
+		{"create sub-namespaces in " + tenant, createsSubNamespaces(tenant)},
+		{"list subnamespaces in " + tenant, rights.Question{Verb: "list", Group: ours, Resource: "subnamespaces", Namespace: tenant}},
+		{"list rolebindings in " + tenant, rights.Question{Verb: "list", Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: tenant}},
 	} {
-		answer, err := reporter.CallerMay(ctx, rights.Question{
-			Verb: one.verb, Group: one.group, Resource: one.resource, Name: one.name, Namespace: one.namespace,
-		})
+		answer, err := reporter.CallerMay(ctx, one.right)
 		if err != nil {
 			return nil, err
 		}
