@@ -55,7 +55,7 @@ func eachConstant(path string, group func(title string), write func(*ast.ValueSp
 
 // writeCondition writes the row of a condition, whose comment has the form "kinds: meaning. Ready: effect".
 func (p *page) writeCondition(constant *ast.ValueSpec) error {
-	condition, where, means, err := parts(constant)
+	condition, where, means, err := splitConstant(constant)
 	if err != nil {
 		return err
 	}
@@ -68,15 +68,15 @@ func (p *page) writeCondition(constant *ast.ValueSpec) error {
 }
 
 func (p *page) writeReason(constant *ast.ValueSpec) error {
-	reason, where, means, err := parts(constant)
+	reason, where, means, err := splitConstant(constant)
 	if err == nil {
 		p.row(code(reason), where, sentence(means))
 	}
 	return err
 }
 
-// parts returns the value of a constant, and the two parts of its comment, which has the form "where: meaning".
-func parts(constant *ast.ValueSpec) (value, where, means string, err error) {
+// splitConstant returns the value of a constant, and the two parts of its comment, which has the form "where: meaning".
+func splitConstant(constant *ast.ValueSpec) (value, where, means string, err error) {
 	value, err = strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
 	if err != nil {
 		return "", "", "", err

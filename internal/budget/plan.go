@@ -22,7 +22,7 @@ func Plan(limits []Limit, rows []Row, refusals map[string]Refusal, now time.Time
 	p.giveFirst()    // a new namespace starts with little: it may never need more
 	p.recallShares() // what is missing for these two, and what a lowered limit takes back
 	p.growLow()      // room that nobody waits for spares the next refusal
-	return p.changes()
+	return p.listChanges()
 }
 
 // pass is one plan under way.
@@ -103,8 +103,8 @@ func (p *pass) giveFirst() {
 			if share[key] != unset || p.rows[i].Fixed {
 				continue
 			}
-			room, namespaces := p.room(i, key)
-			p.raise(i, key, min(room, max(room/(2*namespaces), unitOf(key))))
+			room, namespaces := p.roomFor(i, key)
+			p.raiseShare(i, key, min(room, max(room/(2*namespaces), unitOf(key))))
 		}
 	}
 }
@@ -116,25 +116,25 @@ func (p *pass) givePending() {
 	wishes := map[int]Amounts{}
 	for i, refusal := range p.pending {
 		if p.rows[i].IsCounted() && p.canServe(i, refusal) {
-			wishes[i] = p.wish(i, refusal)
+			wishes[i] = p.planWish(i, refusal)
 		}
 	}
 	for _, i := range slices.Sorted(maps.Keys(wishes)) {
 		for _, key := range sortedKeys(wishes[i]) {
 			p.noteRecall(i, key, wishes[i][key])
-			room, _ := p.room(i, key)
-			p.raise(i, key, min(wishes[i][key], room))
+			room, _ := p.roomFor(i, key)
+			p.raiseShare(i, key, min(wishes[i][key], room))
 		}
 	}
 }
 
-// wish is by how much the promise to a refused namespace is to grow.
-func (p *pass) wish(i int, refusal Refusal) Amounts {
+// planWish is by how much the promise to a refused namespace is to grow.
+func (p *pass) planWish(i int, refusal Refusal) Amounts {
 	wish := Amounts{}
 	for key, requested := range refusal.Requested {
 		if p.isShort(i, key, refusal) {
 			unused := max(p.shares[i][key]-p.rows[i].Used[key], 0)
-			wish[key] = max(requested, p.part(i, key, refusal)) - unused
+			wish[key] = max(requested, p.fairPart(i, key, refusal)) - unused
 		}
 	}
 	return wish
@@ -143,7 +143,7 @@ func (p *pass) wish(i int, refusal Refusal) Amounts {
 // canServe reports whether a refused object fits into what is free. If one resource is used up, no namespace loses room of another for it.
 func (p *pass) canServe(i int, refusal Refusal) bool {
 	for key, requested := range refusal.Requested {
-		if _, limited := p.shares[i][key]; limited && p.free(i, key) < requested {
+		if _, limited := p.shares[i][key]; limited && p.freeFor(i, key) < requested {
 			return false
 		}
 	}
@@ -156,10 +156,10 @@ func (p *pass) isShort(i int, key corev1.ResourceName, refusal Refusal) bool {
 	return limited && share != unset && share-p.rows[i].Used[key] < refusal.Requested[key]
 }
 
-// part is which amount of what is free a refused namespace may have unused: an equal part among those that wait below the same limit, and
-// one part that stays free unless the namespace was refused shortly before.
-func (p *pass) part(i int, key corev1.ResourceName, refusal Refusal) int64 {
-	tightest, waiting := p.tightest(i, key), int64(0)
+// fairPart is which amount of what is free a refused namespace may have unused: an equal part among those that wait below the same limit,
+// and one part that stays free unless the namespace was refused shortly before.
+func (p *pass) fairPart(i int, key corev1.ResourceName, refusal Refusal) int64 {
+	tightest, waiting := p.tightestLimit(i, key), int64(0)
 	for other, its := range p.pending {
 		if slices.Contains(p.rows[other].Under, tightest) && p.isShort(other, key, its) {
 			waiting++
@@ -168,12 +168,12 @@ func (p *pass) part(i int, key corev1.ResourceName, refusal Refusal) int64 {
 	if !refusal.Again {
 		waiting++
 	}
-	return p.free(i, key) / max(waiting, 1)
+	return p.freeFor(i, key) / max(waiting, 1)
 }
 
 // noteRecall notes by how much the room below each limit above a namespace is too small for a wish, if one of them has too little room.
 func (p *pass) noteRecall(i int, key corev1.ResourceName, wish int64) {
-	if room, _ := p.room(i, key); wish <= room {
+	if room, _ := p.roomFor(i, key); wish <= room {
 		return
 	}
 	for _, l := range p.rows[i].Under {
@@ -190,7 +190,7 @@ func (p *pass) recallShares() {
 		for _, key := range sortedKeys(limit.Hard) {
 			missing := p.recall[l][key] + max(p.sums[l].promised[key]-limit.Hard[key], 0) - p.onTheWay(l, key)
 			if missing > 0 {
-				p.lower(l, key, missing)
+				p.lowerShares(l, key, missing)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (p *pass) onTheWay(l int, key corev1.ResourceName) (amount int64) {
 	return amount
 }
 
-func (p *pass) lower(l int, key corev1.ResourceName, missing int64) {
+func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64) {
 	type unused struct {
 		row    int
 		amount int64
@@ -239,12 +239,12 @@ func (p *pass) growLow() {
 		}
 		for _, key := range sortedKeys(share) {
 			unused, room := share[key]-row.Used[key], int64(0)
-			if room, _ = p.room(i, key); p.isAwaited(i, key) || share[key] < row.Spec[key] {
+			if room, _ = p.roomFor(i, key); p.isAwaited(i, key) || share[key] < row.Spec[key] {
 				continue
 			}
 			step := max(room/4, unitOf(key))
 			if unused*8 <= share[key] && unused < step {
-				p.raise(i, key, min(max(row.Used[key], unitOf(key)), step, room))
+				p.raiseShare(i, key, min(max(row.Used[key], unitOf(key)), step, room))
 			}
 		}
 	}
@@ -255,9 +255,9 @@ func (p *pass) isAwaited(i int, key corev1.ResourceName) bool {
 	return slices.ContainsFunc(p.rows[i].Under, func(l int) bool { _, ok := p.recall[l][key]; return ok })
 }
 
-// raise adds an amount to a share, and to what is promised below the limits above; an amount below 0 counts as 0. A share that is less than
-// what is used begins at what is used: objects that a namespace brought along are promised already.
-func (p *pass) raise(i int, key corev1.ResourceName, amount int64) {
+// raiseShare adds an amount to a share, and to what is promised below the limits above; an amount below 0 counts as 0. A share that is less
+// than what is used begins at what is used: objects that a namespace brought along are promised already.
+func (p *pass) raiseShare(i int, key corev1.ResourceName, amount int64) {
 	before := p.rows[i].promise(key)
 	if p.shares[i][key] != unset {
 		before = max(before, p.shares[i][key])
@@ -270,8 +270,8 @@ func (p *pass) raise(i int, key corev1.ResourceName, amount int64) {
 	}
 }
 
-// room is what may still be promised to a namespace, and how many namespaces share the limit that leaves the least.
-func (p *pass) room(i int, key corev1.ResourceName) (room, namespaces int64) {
+// roomFor is what may still be promised to a namespace, and how many namespaces share the limit that leaves the least.
+func (p *pass) roomFor(i int, key corev1.ResourceName) (room, namespaces int64) {
 	first := true
 	for _, l := range p.rows[i].Under {
 		hard, ok := p.limits[l].Hard[key]
@@ -282,14 +282,14 @@ func (p *pass) room(i int, key corev1.ResourceName) (room, namespaces int64) {
 	return room, namespaces
 }
 
-// free is what all namespaces of the limits above a namespace may still use; it may be below zero.
-func (p *pass) free(i int, key corev1.ResourceName) int64 {
-	l := p.tightest(i, key)
+// freeFor is what all namespaces of the limits above a namespace may still use; it may be below zero.
+func (p *pass) freeFor(i int, key corev1.ResourceName) int64 {
+	l := p.tightestLimit(i, key)
 	return p.limits[l].Hard[key] - p.sums[l].used[key]
 }
 
-// tightest is the index of the limit above a namespace that has the least free of a resource.
-func (p *pass) tightest(i int, key corev1.ResourceName) int {
+// tightestLimit is the index of the limit above a namespace that has the least free of a resource.
+func (p *pass) tightestLimit(i int, key corev1.ResourceName) int {
 	least, at := int64(0), -1
 	for _, l := range p.rows[i].Under {
 		if hard, ok := p.limits[l].Hard[key]; ok && (at < 0 || hard-p.sums[l].used[key] < least) {
@@ -299,8 +299,8 @@ func (p *pass) tightest(i int, key corev1.ResourceName) int {
 	return at
 }
 
-// changes returns the shares that differ from what is written.
-func (p *pass) changes() (all []Share) {
+// listChanges returns the shares that differ from what is written.
+func (p *pass) listChanges() (all []Share) {
 	for i, share := range p.shares {
 		row := &p.rows[i]
 		same := maps.Equal(share, row.Spec) && (share == nil) == (row.Spec == nil)
