@@ -101,6 +101,7 @@ controlplane: ## Build etcd, API server, controller manager and kubectl into the
 manifests: generate ## Write the generated files: CRDs, DeepCopy methods, the objects that list the kinds of config/manager/config.yaml, the golden file of the operator's rights.
 	@hack/generate-crds.sh config/crd/bases
 	@mv config/crd/bases/tenancy.warren.dev_resourcedistributions.yaml config/crd/distribution/
+	@mv config/crd/bases/tenancy.warren.dev_hierarchicalresourcequotas.yaml config/crd/budgets/
 	@$(TOOL) controller-gen crd paths=./examples/... output:crd:artifacts:config=examples/memcached/config
 	@go run . manifests --config=config/manager/config.yaml --dir=config
 	@go test ./config -run TestOperatorsRightsAreTheGoldenOnes -update >/dev/null

@@ -30,6 +30,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&SubNamespace{}, &SubNamespaceList{},
 		&HierarchyConfiguration{}, &HierarchyConfigurationList{},
 		&ResourceDistribution{}, &ResourceDistributionList{},
+		&HierarchicalResourceQuota{}, &HierarchicalResourceQuotaList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

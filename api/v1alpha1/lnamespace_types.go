@@ -95,6 +95,11 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Bytes *int64 `json:"bytes,omitempty"`
+
+	// hard is the budget of the tree: what all its namespaces may use together. In an LNamespace, a resource that is absent takes the
+	// value of the configuration. Component budgets enforces it.
+	// +optional
+	Hard Budget `json:"hard,omitempty"`
 }
 
 // LNamespaceStatus is what the operator reports about a tenant.
@@ -134,8 +139,12 @@ type LNamespaceStatus struct {
 	// +optional
 	Billing *BillingStatus `json:"billing,omitempty"`
 
-	// conditions are Ready, NamespaceReady and AccessReady. BillingExported is there with a billing driver, and BillingLabelled if the
-	// configuration has billing.namespaceLabels.
+	// budget is what the namespaces of the tree use together. It is absent without spec.limits.hard, and at most 10 s old.
+	// +optional
+	Budget *BudgetStatus `json:"budget,omitempty"`
+
+	// conditions are Ready, NamespaceReady and AccessReady. BillingExported is there with a billing driver, BillingLabelled if the
+	// configuration has billing.namespaceLabels, and BudgetEnforced if the tree has a budget.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

@@ -105,6 +105,22 @@ const (
 	ReasonKeyTaken Reason = "KeyTaken"
 )
 
+// Reasons of condition BudgetEnforced, and of a HierarchicalResourceQuota.
+const (
+	// Conditions BudgetEnforced, Ready of a HierarchicalResourceQuota: no more is used than the budget allows, and no more can be.
+	ReasonEnforced Reason = "Enforced"
+	// Condition BudgetEnforced: component `budgets` is not installed, so nothing limits the tree.
+	ReasonNotInstalled Reason = "NotInstalled"
+	// Conditions BudgetEnforced, Ready of a HierarchicalResourceQuota: more is used than the budget allows, because it was lowered, or
+	// namespaces joined with objects. Nothing is deleted, and nothing new is admitted.
+	ReasonExceeded Reason = "Exceeded"
+	// Conditions BudgetEnforced, Ready of a HierarchicalResourceQuota: Kubernetes has not counted the ResourceQuota of a namespace for 10 s.
+	// Nobody gets new rights there before.
+	ReasonNotCounted Reason = "NotCounted"
+	// Condition Ready of a HierarchicalResourceQuota: the namespace is in no tree, so the object limits nothing.
+	ReasonNotInTree Reason = "NotInTree"
+)
+
 // Reasons of a SubNamespace.
 const (
 	// Condition Ready of a SubNamespace: the namespace exists and belongs to this SubNamespace.

@@ -3,13 +3,14 @@ package forest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strconv"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Limits returns the limits of the tree of root: each field from its LNamespace, or else from the configuration. A nil
-// field is no limit.
+// Limits returns the limits of the tree of root: each field, and each amount of hard, from its LNamespace, or else from
+// the configuration. A nil field is no limit.
 func (s *Snapshot) Limits(root string) v1alpha1.Limits {
 	limits := s.rules.Limits
 	if tenant := s.TenantOf(root); tenant != nil {
@@ -17,8 +18,19 @@ func (s *Snapshot) Limits(root string) v1alpha1.Limits {
 		limits.Depth = cmp.Or(tenant.Limits.Depth, limits.Depth)
 		limits.Copies = cmp.Or(tenant.Limits.Copies, limits.Copies)
 		limits.Bytes = cmp.Or(tenant.Limits.Bytes, limits.Bytes)
+		limits.Hard = mergeBudgets(limits.Hard, tenant.Limits.Hard)
 	}
 	return limits
+}
+
+// mergeBudgets returns the amounts of both, those of own before those of common.
+func mergeBudgets(common, own v1alpha1.Budget) v1alpha1.Budget {
+	if len(common) == 0 {
+		return own
+	}
+	merged := maps.Clone(common)
+	maps.Copy(merged, own)
+	return merged
 }
 
 func treeName(s *Snapshot, root string) string {

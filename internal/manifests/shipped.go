@@ -46,11 +46,13 @@ var Shipped = []Policy{
 	plain("rail-names", NotTheOperator),
 	plain("rail-quotas", NotTheOperator),
 	plain("tenant-limits", ""),
+	plain("budget-quotas", NotTheOperator),
 	plain("object-metadata", NotTheOperator),
 	plain("operator-cage-rbac", TheOperator),
 	plain("operator-cage-namespaces", TheOperator),
 	{Name: "operator-cage-objects", Identity: TheOperator, ListsKinds: true, Bindings: []Binding{{Name: "operator-cage-objects"}}},
 	plain("operator-cage-events", TheOperator),
+	plain("operator-cage-budgets", TheOperator),
 	withBindings(Policy{Name: "operator-cage-distribution", Identity: TheOperator}, "", v1alpha1.Domain+"/distributed-by"),
 	plain("operator-cage-webhooks", TheOperator),
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
@@ -57,10 +58,13 @@ func ForDistributions(c *config.OperatorConfiguration,
 	}
 }
 
-// neverPropagate returns a function that reports whether a configured rule excludes an object from propagation. A rule that names a
+// neverPropagate returns a function that reports whether an object is excluded from propagation, by a configured rule or as a share of a budget. A rule that names a
 // type doesn't match while the type is unknown ("").
 func neverPropagate(rules []config.NeverPropagate) func(schema.GroupKind, string, string, map[string]string) bool {
 	return func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool {
+		if kind.Group == "" && kind.Kind == "ResourceQuota" && name == budget.QuotaName {
+			return true // each namespace has its own share
+		}
 		for _, rule := range rules {
 			if rule.Kind != "" && (rule.Kind != kind.Kind || rule.Group != kind.Group) {
 				continue

@@ -1,0 +1,91 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Budget is what namespaces may use together, by the resources of a ResourceQuota, without scopes.
+//
+// +kubebuilder:validation:MaxProperties=16
+// +kubebuilder:validation:XValidation:rule="self.all(k, !(!(k in ['pods','services','replicationcontrollers','secrets','configmaps','persistentvolumeclaims','services.nodeports','services.loadbalancers','cpu','memory','ephemeral-storage','requests.cpu','requests.memory','requests.ephemeral-storage','requests.storage','limits.cpu','limits.memory','limits.ephemeral-storage'] || k in ['resourcequotas','count/resourcequotas','count/limitranges','count/networkpolicies.networking.k8s.io','count/roles.rbac.authorization.k8s.io','count/rolebindings.rbac.authorization.k8s.io','count/subnamespaces.tenancy.warren.dev','count/hierarchyconfigurations.tenancy.warren.dev'] || k.contains('/') || k.contains('hugepages-'))))",message="no resource of a ResourceQuota: use one such as pods, requests.cpu or count/jobs.batch",messageExpression="self.filter(k, !(k in ['pods','services','replicationcontrollers','secrets','configmaps','persistentvolumeclaims','services.nodeports','services.loadbalancers','cpu','memory','ephemeral-storage','requests.cpu','requests.memory','requests.ephemeral-storage','requests.storage','limits.cpu','limits.memory','limits.ephemeral-storage'] || k in ['resourcequotas','count/resourcequotas','count/limitranges','count/networkpolicies.networking.k8s.io','count/roles.rbac.authorization.k8s.io','count/rolebindings.rbac.authorization.k8s.io','count/subnamespaces.tenancy.warren.dev','count/hierarchyconfigurations.tenancy.warren.dev'] || k.contains('/') || k.contains('hugepages-')))[0] + ': no resource of a ResourceQuota: use one such as pods, requests.cpu or count/jobs.batch'"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['resourcequotas','count/resourcequotas','count/limitranges','count/networkpolicies.networking.k8s.io','count/roles.rbac.authorization.k8s.io','count/rolebindings.rbac.authorization.k8s.io','count/subnamespaces.tenancy.warren.dev','count/hierarchyconfigurations.tenancy.warren.dev']))",message="would keep out what the operator writes here: leave it out",messageExpression="self.filter(k, k in ['resourcequotas','count/resourcequotas','count/limitranges','count/networkpolicies.networking.k8s.io','count/roles.rbac.authorization.k8s.io','count/rolebindings.rbac.authorization.k8s.io','count/subnamespaces.tenancy.warren.dev','count/hierarchyconfigurations.tenancy.warren.dev'])[0] + ': would keep out what the operator writes here: leave it out'"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !(quantity(string(self[k])).sign() < 0))",message="must be 0 or more: 0 allows none",messageExpression="self.filter(k, quantity(string(self[k])).sign() < 0)[0] + ': must be 0 or more: 0 allows none'"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !(!k.endsWith('cpu') && !quantity(string(self[k])).isInteger()))",message="must be whole: only cpu has fractions",messageExpression="self.filter(k, !k.endsWith('cpu') && !quantity(string(self[k])).isInteger())[0] + ': must be whole: only cpu has fractions'"
+type Budget map[corev1.ResourceName]resource.Quantity
+
+// HierarchicalResourceQuotaSpec states what a part of a tree may use.
+type HierarchicalResourceQuotaSpec struct {
+	// hard is what this namespace and all below it may use together.
+	// +optional
+	Hard Budget `json:"hard,omitempty"`
+}
+
+// BudgetStatus is what namespaces use together of what they may.
+type BudgetStatus struct {
+	// hard is what they may use.
+	// +optional
+	Hard corev1.ResourceList `json:"hard,omitempty"`
+
+	// used is what they use.
+	// +optional
+	Used corev1.ResourceList `json:"used,omitempty"`
+
+	// free is what is left; 0 where more is used than hard allows.
+	// +optional
+	Free corev1.ResourceList `json:"free,omitempty"`
+}
+
+// HierarchicalResourceQuotaStatus is what the operator reports.
+type HierarchicalResourceQuotaStatus struct {
+	BudgetStatus `json:",inline"`
+
+	// observedGeneration is the generation that the condition speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions has Ready.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.message) <= 4096)",message="a message may have at most 4096 characters: shorten it"
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// HierarchicalResourceQuota is a budget for a namespace and all below it. It holds beside the budget of the tenant, and can only narrow it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=hrq,categories=warren
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="USED",type=string,JSONPath=`.status.used`
+// +kubebuilder:printcolumn:name="HARD",type=string,JSONPath=`.status.hard`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+type HierarchicalResourceQuota struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard metadata of an object.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec states what the namespace and all below it may use.
+	// +kubebuilder:default={}
+	// +optional
+	Spec HierarchicalResourceQuotaSpec `json:"spec,omitempty"`
+
+	// status is what the operator reports.
+	// +optional
+	Status HierarchicalResourceQuotaStatus `json:"status,omitempty"`
+}
+
+// HierarchicalResourceQuotaList is a list of HierarchicalResourceQuotas.
+//
+// +kubebuilder:object:root=true
+type HierarchicalResourceQuotaList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HierarchicalResourceQuota `json:"items"`
+}
