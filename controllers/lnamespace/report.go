@@ -68,16 +68,20 @@ func reportNoAccess(status *v1alpha1.LNamespaceStatus, generation int64) {
 		"rights of this tenant are neither granted nor revoked, because key controllers of the operator's configuration switches access off")
 }
 
-// summariseConditions derives condition Ready from TemplateReady, AccessReady and NamespaceReady; of those that are not
-// True, the last one decides. AccessReady doesn't count while controller access is switched off, and TemplateReady
+// summariseConditions derives condition Ready from BudgetEnforced, TemplateReady, AccessReady and NamespaceReady; of
+// those that are not True, the last one decides. An exceeded budget is like a full one, and does not count. AccessReady doesn't count while controller access is switched off, and TemplateReady
 // exists only while it is False. The observedGeneration of Ready is the lowest of generation and those of the two
 // others, where they exist.
 func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady,
-		v1alpha1.ConditionTemplateReady, v1alpha1.ConditionBillingExported, v1alpha1.ConditionBillingLabelled)
+		v1alpha1.ConditionTemplateReady, v1alpha1.ConditionBudgetEnforced, v1alpha1.ConditionBillingExported,
+		v1alpha1.ConditionBillingLabelled)
 	ready, reason, message := metav1.ConditionTrue, v1alpha1.ReasonReady, "the tenant is ready"
-	if c := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionTemplateReady); c != nil {
-		ready, reason, message = c.Status, v1alpha1.Reason(c.Reason), c.Message
+	for _, t := range []v1alpha1.ConditionType{v1alpha1.ConditionBudgetEnforced, v1alpha1.ConditionTemplateReady} {
+		c := v1alpha1.FindCondition(status.Conditions, t)
+		if c != nil && c.Status != metav1.ConditionTrue && c.Reason != string(v1alpha1.ReasonExceeded) {
+			ready, reason, message = c.Status, v1alpha1.Reason(c.Reason), c.Message
+		}
 	}
 	for _, t := range []v1alpha1.ConditionType{v1alpha1.ConditionAccessReady, v1alpha1.ConditionNamespaceReady} {
 		c := v1alpha1.FindCondition(status.Conditions, t)

@@ -1,8 +1,14 @@
 package copyengine
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
@@ -10,7 +16,8 @@ import (
 
 // The first RoleBindings that a namespace gets from a source's namespace wait until the rails are there: the copies of
 // all other kinds, such as a quota or a network policy. Otherwise whoever gets rights in a new namespace could make
-// objects before the quota or the network policy forbids them.
+// objects before the quota or the network policy forbids them. A ResourceQuota is there when Kubernetes has counted it: the
+// API server does not limit by one without status.
 
 // syncRetry is the pause before a slot is planned again while, after a start, it waits until all kinds are listed.
 const syncRetry = 200 * time.Millisecond
@@ -22,6 +29,47 @@ type rails struct {
 	troubles *troubles
 	watches  *watches
 	waits    map[string]*railWait // by namespace
+	// uncounted are copies of ResourceQuotas that Kubernetes has not counted yet, by namespace.
+	uncounted map[string]map[copies.Slot]bool
+}
+
+var quotaKind = schema.GroupKind{Kind: "ResourceQuota"}
+
+// noteCount records whether Kubernetes has counted the copy of a ResourceQuota that a watch or an answer has shown.
+func (r *rails) noteCount(slot copies.Slot, object *metav1.PartialObjectMetadata) {
+	known := r.world.Copies.At(slot)
+	if slot.Kind != quotaKind || known == nil || known.ResourceVersion != object.ResourceVersion {
+		return // a newer version was shown before
+	}
+	counted := slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "status" })
+	if counted {
+		r.dropCount(slot)
+		return
+	}
+	if r.uncounted[slot.Namespace] == nil {
+		r.uncounted[slot.Namespace] = map[copies.Slot]bool{}
+	}
+	r.uncounted[slot.Namespace][slot] = true
+}
+
+// dropCount is called when a copy is counted, or gone.
+func (r *rails) dropCount(slot copies.Slot) {
+	if !r.uncounted[slot.Namespace][slot] {
+		return
+	}
+	if delete(r.uncounted[slot.Namespace], slot); len(r.uncounted[slot.Namespace]) == 0 {
+		delete(r.uncounted, slot.Namespace)
+	}
+	r.endWait(slot)
+}
+
+// misses reports whether the rail at slot is still to be made, or to be counted.
+func (r *rails) misses(slot copies.Slot) bool {
+	return r.world.MissesRail(slot) && !r.troubles.troubleAt(slot).isBlockedUnseen() || r.isUncounted(slot)
+}
+
+func (r *rails) isUncounted(slot copies.Slot) bool {
+	return r.uncounted[slot.Namespace][slot] && r.world.Copies.At(slot) != nil
 }
 
 // railWait delays the RoleBindings of one namespace.
@@ -32,7 +80,10 @@ type railWait struct {
 }
 
 // dropWait is called when a namespace is gone.
-func (r *rails) dropWait(namespace string) { delete(r.waits, namespace) }
+func (r *rails) dropWait(namespace string) {
+	delete(r.waits, namespace)
+	delete(r.uncounted, namespace)
+}
 
 // holdsBack reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again
 // when the rails are there, or when the slot has waited for Timing.Rails.
@@ -44,6 +95,10 @@ func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
 	// Whoever has rights here already can do what rails would forbid: to wait would only keep others out.
 	case r.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace):
 		return false
+	}
+	if r.settings.AwaitsShare != nil && r.settings.AwaitsShare(slot.Namespace) {
+		r.queueAfter(slotKey(slot), syncRetry)
+		return true
 	}
 	missing, waited := r.findWait(slot.Namespace, slot)
 	if missing == nil {
@@ -112,7 +167,9 @@ func (r *rails) findMissing(namespace string) []copies.Slot {
 			missing = append(missing, slot)
 		}
 	}
-	return missing
+	uncounted := slices.DeleteFunc(slices.Collect(maps.Keys(r.uncounted[namespace])), func(s copies.Slot) bool { return !r.isUncounted(s) })
+	slices.SortFunc(uncounted, func(a, b copies.Slot) int { return cmp.Compare(a.Name, b.Name) })
+	return append(missing, uncounted...)
 }
 
 // isBlocked reports whether an object is at the slot: another one, or one that is being deleted.
@@ -128,7 +185,7 @@ func (t slotTrouble) isBlockedUnseen() bool { return t.isBlocked() && !t.seen }
 // the bindings are queued.
 func (r *rails) endWait(slot copies.Slot) {
 	wait := r.waits[slot.Namespace]
-	if wait == nil || !wait.missing[slot] || r.world.MissesRail(slot) && !r.troubles.troubleAt(slot).isBlockedUnseen() {
+	if wait == nil || !wait.missing[slot] || r.misses(slot) {
 		return
 	}
 	if delete(wait.missing, slot); len(wait.missing) == 0 {
@@ -159,6 +216,9 @@ func (r *rails) announceImpatience(slot copies.Slot, action copies.Action, missi
 	lacks := "the operator can't list all kinds there yet"
 	if len(missing) > 0 {
 		lacks = fmt.Sprintf("the copy of %s %q is still missing there", missing[0].Kind.Kind, missing[0].Name)
+		if r.isUncounted(missing[0]) {
+			lacks = fmt.Sprintf("Kubernetes has not counted the copy of %s %q there", missing[0].Kind.Kind, missing[0].Name)
+		}
 	}
 	if more := len(missing) - 1; more > 0 {
 		lacks += fmt.Sprintf(", and %d more", more)

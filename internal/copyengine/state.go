@@ -65,7 +65,8 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{}, bodies: map[copies.Slot]readVersion{}}
 	return &State{
 		core: c, first: first, watches: w, removals: gone, troubles: t, measured: m, repairs: r, failures: fails, objects: o,
-		rails:  &rails{core: c, events: e, troubles: t, watches: w, waits: map[string]*railWait{}},
+		rails:  &rails{core: c, events: e, troubles: t, watches: w, waits: map[string]*railWait{},
+			uncounted: map[string]map[copies.Slot]bool{}},
 		limits: &limits{core: c, events: e, measured: m, troubles: t, watches: w},
 		spreads: &spreads{core: c, events: e, failures: fails, measured: m, objects: o, troubles: t, watches: w,
 			all: map[copies.Slot]*spread{}},
@@ -182,6 +183,9 @@ func (c RemovalChecked) applyTo(s *State) {
 func (c CopyWritten) applyTo(s *State) {
 	// The World comes first, so that all that follows plans with what this write has shown.
 	s.objects.takeResult(c.Slot, c.WriteCopy, c.Result, c.Err)
+	if c.Result.Written != nil {
+		s.rails.noteCount(c.Slot, c.Result.Written)
+	}
 	if c.Action.Verb == copies.Delete {
 		s.removals.endRemoval(c.Slot.Namespace, c.Err)
 	}
@@ -223,15 +227,30 @@ func (r BodyRead) applyTo(s *State) { s.objects.takeBody(r) }
 
 func (FollowDue) applyTo(s *State) { s.watches.followNamespaces() }
 
-func (o ObjectSeen) applyTo(s *State) { s.objects.takeObject(o.Watch, o.Object) }
+func (o ObjectSeen) applyTo(s *State) {
+	s.objects.takeObject(o.Watch, o.Object)
+	if o.Role.showsCopies() {
+		s.rails.noteCount(o.slotOf(o.Object), o.Object)
+	}
+}
 
 func (c WatchChanged) applyTo(s *State) { s.objects.changeWatch(c) }
 
 func (r SourceRead) applyTo(s *State) { s.spreads.endSource(r.Source, r.Err, true) }
 
-func (o ObjectGone) applyTo(s *State) { s.objects.takeEnd(o) }
+func (o ObjectGone) applyTo(s *State) {
+	s.objects.takeEnd(o)
+	s.rails.dropCount(o.slotOf(o.Object))
+}
 
-func (l Listed) applyTo(s *State) { s.objects.takeList(l) }
+func (l Listed) applyTo(s *State) {
+	s.objects.takeList(l)
+	for _, object := range l.Objects {
+		if l.Role.showsCopies() {
+			s.rails.noteCount(l.slotOf(object), object)
+		}
+	}
+}
 
 func (r RightsAsked) applyTo(s *State) { s.rails.answerRights(r.Namespace) }
 

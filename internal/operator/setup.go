@@ -15,6 +15,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
+	"github.com/warren-tenancy/warren/controllers/budget"
 	"github.com/warren-tenancy/warren/controllers/certificate"
 	copiesrunner "github.com/warren-tenancy/warren/controllers/copies"
 	"github.com/warren-tenancy/warren/controllers/distribution"
@@ -87,6 +88,7 @@ type setup struct {
 	tenantReporter    *lnamespace.Reporter
 	tenants           *lnamespace.Reconciler
 	guard             *guard.Guard
+	budgets           *budget.Reconciler
 	informers         *watchset.Set // of the kinds that are copied
 	// revoked is closed once all rights are revoked that the tenants' lists had lost before the start; at once if controller access is off
 	revoked chan struct{}
@@ -123,7 +125,7 @@ func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timi
 	s.tenantReporter = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()
 	s.access = s.newAccess()
-	if err := errors.Join(s.addInformers(), s.addGuard()); err != nil {
+	if err := errors.Join(s.addInformers(), s.addGuard(), s.addBudgets()); err != nil {
 		return err
 	}
 	for _, c := range []struct {
@@ -175,6 +177,16 @@ func (s *setup) addGuard() error {
 	}
 	s.mgr.AddNotes(s.guard.Notes)
 	return s.guard.SetupWithManager(s.mgr)
+}
+
+// addBudgets adds the controller of budgets, whether or not component budgets is installed, which gives it its rights.
+func (s *setup) addBudgets() error {
+	s.budgets = budget.New(budget.Options{
+		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), View: s.view, Informers: s.informers, Report: s.tenantReporter.Report,
+		Concurrency: s.workers(),
+	})
+	s.access.AwaitsRails = s.budgets.AwaitsShare
+	return s.budgets.SetupWithManager(s.mgr)
 }
 
 // newVetter returns the vetter, which compares the ClusterRole of users with the vetted list of its rights.
@@ -262,9 +274,9 @@ func (s *setup) addHierarchy(context.Context) error {
 }
 
 func (s *setup) addPropagation(context.Context) error {
-	engine, err := copiesrunner.New(copiesrunner.Options{
-		Options: s.copyingOptions(), Troubled: s.reportCopies,
-	}, copiesSettings(s.config, s.timing.Copies))
+	settings := copiesSettings(s.config, s.timing.Copies)
+	settings.AwaitsShare = s.budgets.AwaitsShare
+	engine, err := copiesrunner.New(copiesrunner.Options{Options: s.copyingOptions(), Troubled: s.reportCopies}, settings)
 	if err != nil {
 		return err
 	}
@@ -276,7 +288,7 @@ func (s *setup) addPropagation(context.Context) error {
 	if s.tenants != nil {
 		s.tenants.Copies = engine
 	}
-	s.access.AwaitsRails = engine.AwaitsRails
+	s.access.AwaitsRails = func(root string) bool { return s.budgets.AwaitsShare(root) || engine.AwaitsRails(root) }
 	if s.config.FeatureEnabled(config.PropagateGenerated) {
 		if err := s.addGenerated(); err != nil {
 			return err

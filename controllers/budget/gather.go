@@ -1,0 +1,104 @@
+package budget
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// tree is what a plan needs of a tree, and a report.
+type tree struct {
+	root     string
+	limits   []budget.Limit
+	quotas   []*v1alpha1.HierarchicalResourceQuota // of each limit, nil for that of the tenant
+	rows     []budget.Row
+	refusals map[string]budget.Refusal
+	lost     []budget.Share // writes without an answer
+	// uncounted are namespaces whose shares are not counted, or could not be written, with what is wrong.
+	uncounted map[string]string
+	inTree    bool
+}
+
+// countPatience is how long an uncounted share is nothing to report.
+const countPatience = 10 * time.Second
+
+// gatherTree returns the tree of a root; for another name, that namespace alone.
+func (r *Reconciler) gatherTree(root string, now time.Time) *tree {
+	s := r.View.Snapshot()
+	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[string]string{}}
+	members := append([]string{root}, s.Subtree(root)...)
+	r.known.mu.Lock()
+	defer r.known.mu.Unlock()
+	under := map[string][]int{}
+	if hard := s.Limits(root).Hard; t.inTree && len(hard) > 0 {
+		t.addLimit("tenant "+root, hard, nil)
+		under[""] = []int{0}
+	}
+	for _, name := range members {
+		r.known.addNamespace(t, s, name, under, now)
+	}
+	return t
+}
+
+// addNamespace adds a namespace to the tree. Its parent was added before; under has the limits at and above each namespace. The caller
+// holds the lock.
+func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map[string][]int, now time.Time) {
+	n, parent := s.Namespace(name), ""
+	if n == nil {
+		return
+	}
+	if name != t.root {
+		parent = n.Parent()
+	}
+	is := slices.Clone(under[parent])
+	for _, key := range slices.Sorted(maps.Keys(k.limits[name])) {
+		limit := k.limits[name][key]
+		if limit.DeletionTimestamp == nil && t.inTree {
+			is = append(is, len(t.limits))
+		}
+		t.addLimit("HierarchicalResourceQuota "+name+"/"+key, limit.Spec.Hard, limit)
+	}
+	under[name] = is
+	q := k.quotas[name]
+	if q == nil && len(is) == 0 {
+		return
+	}
+	row, place := budget.Row{}, s.Place(name)
+	if q != nil {
+		row = q.row()
+	}
+	if row.Namespace, row.Under = name, is; q != nil && q.lost != nil {
+		t.lost = append(t.lost, *q.lost)
+	}
+	row.Fixed = row.Fixed || n.Terminating || place.Halted() || s.Protected(name)
+	if t.rows = append(t.rows, row); len(is) > 0 && !row.Fixed {
+		k.noteUncounted(t, name, q, now)
+	}
+	if refusal, is := k.refusals[name]; is && now.Sub(refusal.At) < budget.RefusalHolds {
+		t.refusals[name] = refusal
+	} else if is && now.Sub(refusal.At) > budget.RefusedBefore {
+		delete(k.refusals, name)
+	}
+}
+
+func (k *known) noteUncounted(t *tree, name string, q *quota, now time.Time) {
+	switch {
+	case q == nil:
+	case q.failure != "":
+		t.uncounted[name] = "the ResourceQuota of " + name + " can't be written: " + q.failure
+	case !q.since.IsZero() && now.Sub(q.since) >= countPatience:
+		t.uncounted[name] = "the ResourceQuota of " + name + " has not been counted for " + now.Sub(q.since).Truncate(time.Second).String() +
+			": its people get no rights before"
+	}
+}
+
+func (t *tree) addLimit(name string, hard v1alpha1.Budget, of *v1alpha1.HierarchicalResourceQuota) {
+	t.limits = append(t.limits, budget.Limit{Name: name, Hard: budget.AmountsOf(corev1.ResourceList(hard))})
+	t.quotas = append(t.quotas, of)
+}

@@ -1,0 +1,245 @@
+package budget
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// state is whether shares can be written.
+type state int
+
+const (
+	unknown   state = iota // the watches have shown nothing yet
+	missing                // component budgets is not installed
+	installed              // the ResourceQuotas and HierarchicalResourceQuotas that exist are known
+)
+
+// known is what the watches and the answers to writes have shown.
+type known struct {
+	mu sync.Mutex // guards the fields below; nothing that blocks is called while it is held
+	// quotas are the shares, by namespace.
+	quotas map[string]*quota
+	// limits are the HierarchicalResourceQuotas, by namespace and name.
+	limits   map[string]map[string]*v1alpha1.HierarchicalResourceQuota
+	refusals map[string]budget.Refusal // by namespace
+	// watches are the states of the watches of ResourceQuotas and of HierarchicalResourceQuotas.
+	watches [2]watchset.State
+}
+
+// quota is a share as it is in the cluster.
+type quota struct {
+	uid     types.UID
+	version string
+	// spec, counted and used are spec.hard, status.hard and status.used.
+	spec, counted, used budget.Amounts
+	// since is when the ResourceQuota was found to be uncounted.
+	since time.Time
+	// lost is a write without an answer, which may be carried out yet; nil if there is none. It counts as carried out, and is repeated
+	// until an answer comes: then the version guards against both being carried out.
+	lost *budget.Share
+	// failure is why the last write failed; "" if it didn't.
+	failure string
+}
+
+func newKnown() known {
+	return known{quotas: map[string]*quota{}, limits: map[string]map[string]*v1alpha1.HierarchicalResourceQuota{},
+		refusals: map[string]budget.Refusal{}}
+}
+
+func (k *known) readState() state {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	result := installed
+	for _, one := range k.watches {
+		switch one {
+		case watchset.Forbidden, watchset.NotServed:
+			return missing
+		case watchset.Synced, watchset.Degraded:
+		default:
+			result = unknown
+		}
+	}
+	return result
+}
+
+// setWatch records the state of a watch, and reports whether that changes what readState returns.
+func (k *known) setWatch(i int, now watchset.State) bool {
+	before := k.readState()
+	k.mu.Lock()
+	k.watches[i] = now
+	k.mu.Unlock()
+	return before != k.readState()
+}
+
+// replaceQuotas takes in a list of all shares. A share that was written since stays.
+func (k *known) replaceQuotas(version string, all []*corev1.ResourceQuota) {
+	listed := map[string]bool{}
+	for _, one := range all {
+		listed[one.Namespace] = true
+		k.takeQuota(one)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.quotas, func(namespace string, q *quota) bool {
+		return !listed[namespace] && q.lost == nil && !forest.IsNewer(q.version, version)
+	})
+}
+
+// takeQuota takes in a share that a watch or an answer has shown, unless a newer one is known.
+func (k *known) takeQuota(q *corev1.ResourceQuota) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was := k.quotas[q.Namespace]
+	if was != nil && was.uid == q.UID && !forest.IsNewer(q.ResourceVersion, was.version) {
+		return
+	}
+	now := &quota{uid: q.UID, version: q.ResourceVersion, spec: budget.AmountsOf(q.Spec.Hard), counted: budget.AmountsOf(q.Status.Hard),
+		used: budget.AmountsOf(q.Status.Used)}
+	if row := now.row(); !row.IsCounted() {
+		now.since = time.Now()
+		if was != nil && !was.since.IsZero() {
+			now.since = was.since
+		}
+	}
+	k.quotas[q.Namespace] = now
+}
+
+func (k *known) dropQuota(q *corev1.ResourceQuota) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if was := k.quotas[q.Namespace]; was != nil && was.uid == q.UID {
+		delete(k.quotas, q.Namespace)
+	}
+}
+
+// forgetQuota records that an answer has shown that a namespace has no share.
+func (k *known) forgetQuota(namespace string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.quotas, namespace)
+}
+
+func (q *quota) row() budget.Row {
+	row := budget.Row{Spec: q.spec, Counted: q.counted, Used: q.used}
+	if q.lost != nil {
+		row.Fixed, row.Spec = true, maps.Clone(q.spec)
+		for key, amount := range q.lost.Hard {
+			if row.Spec == nil {
+				row.Spec = budget.Amounts{}
+			}
+			row.Spec[key] = max(row.Spec[key], amount)
+		}
+	}
+	return row
+}
+
+// read returns a copy of what is known of a share; nil if there is none.
+func (k *known) read(namespace string) *quota {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	q := k.quotas[namespace]
+	if q == nil {
+		return nil
+	}
+	return new(*q)
+}
+
+// change calls a function with the share of a namespace, under the lock. Where there is none, the function gets an empty one.
+func (k *known) change(namespace string, f func(*quota)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	q := k.quotas[namespace]
+	if q == nil {
+		q = &quota{}
+		k.quotas[namespace] = q
+	}
+	if f(q); q.uid == "" && q.lost == nil && q.failure == "" {
+		delete(k.quotas, namespace)
+	}
+}
+
+func (k *known) isCounted(namespace string) bool {
+	q := k.read(namespace)
+	if q == nil {
+		return false
+	}
+	row := budget.Row{Spec: q.spec, Counted: q.counted}
+	return row.IsCounted()
+}
+
+func (k *known) takeLimit(one *v1alpha1.HierarchicalResourceQuota) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.limits[one.Namespace] == nil {
+		k.limits[one.Namespace] = map[string]*v1alpha1.HierarchicalResourceQuota{}
+	}
+	if was := k.limits[one.Namespace][one.Name]; was == nil || was.UID != one.UID || !forest.IsNewer(was.ResourceVersion, one.ResourceVersion) {
+		k.limits[one.Namespace][one.Name] = one
+	}
+}
+
+func (k *known) dropLimit(one *v1alpha1.HierarchicalResourceQuota) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if was := k.limits[one.Namespace][one.Name]; was != nil && was.UID == one.UID {
+		delete(k.limits[one.Namespace], one.Name)
+	}
+	if len(k.limits[one.Namespace]) == 0 {
+		delete(k.limits, one.Namespace)
+	}
+}
+
+// replaceLimits takes in a list of all HierarchicalResourceQuotas.
+func (k *known) replaceLimits(all []*v1alpha1.HierarchicalResourceQuota) {
+	k.mu.Lock()
+	clear(k.limits)
+	k.mu.Unlock()
+	for _, one := range all {
+		k.takeLimit(one)
+	}
+}
+
+// hasLimit reports whether a namespace has a HierarchicalResourceQuota.
+func (k *known) hasLimit(namespace string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.limits[namespace]) > 0
+}
+
+// servePause is the least time between two plans for the refusals of one namespace.
+const servePause = 200 * time.Millisecond
+
+// takeRefusal records that a namespace was refused something, and returns when to plan its tree. A namespace that is refused more often
+// than each servePause is planned for once, for the most that it was refused.
+func (k *known) takeRefusal(namespace, message string, now time.Time) (wait time.Duration, refused bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	q := k.quotas[namespace]
+	if q == nil {
+		return 0, false
+	}
+	requested := budget.ParseRefusal(message, q.spec)
+	if requested == nil {
+		return 0, false
+	}
+	was, before := k.refusals[namespace]
+	if left := servePause - now.Sub(was.At); before && left > 0 {
+		for key, amount := range was.Requested {
+			requested[key] = max(requested[key], amount)
+		}
+		was.Requested = requested
+		k.refusals[namespace] = was
+		return left, true
+	}
+	k.refusals[namespace] = budget.Refusal{At: now, Requested: requested, Again: before && now.Sub(was.At) < budget.RefusedBefore}
+	return 0, true
+}

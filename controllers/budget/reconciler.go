@@ -1,0 +1,178 @@
+// Package budget keeps the shares of trees that have a budget: one ResourceQuota in each namespace below a limit. It feeds internal/budget
+// with what two watches show, of these ResourceQuotas and of the Events of refused objects, and writes the shares that are planned there.
+//
+// The way of a refusal: a ReplicaSet's controller sends an Event, the sink (watches.go) records what was refused (known.go) and queues the
+// tree. A worker gathers the limits and rows of the tree (gather.go), budget.Plan chooses the shares, and the worker writes each one,
+// guarded by the version that the plan knew (write.go). The status follows at a slower pace (report.go).
+package budget
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/requeue"
+	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// Options are what a Reconciler needs of its surroundings.
+type Options struct {
+	Client client.Client
+	// Live reads from the API server, without a cache.
+	Live      client.Reader
+	View      *view.View
+	Informers *watchset.Set
+	// Report writes the status of an LNamespace: lnamespace.Reporter.Report.
+	Report      func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
+	Concurrency int
+}
+
+// Reconciler keeps the shares of one tree. A request names the root of the tree, or a namespace that is in none.
+type Reconciler struct {
+	Options
+	known   known
+	reports reports
+	// again queues trees of which the watches have shown something new.
+	again requeue.Source[reconcile.Request]
+	// begun is closed when this replica leads and knows what was written before.
+	begun chan struct{}
+}
+
+const (
+	// takeover is how long a new leader writes nothing, so that a late write of the one before is seen.
+	takeover = 5 * time.Second
+	// pace is the least time between two plans of a tree, unless a namespace was refused something.
+	pace = 50 * time.Millisecond
+	// mostWrites is how many shares one pass writes, so that a large tree doesn't keep a worker from others.
+	mostWrites = 32
+)
+
+// New returns a Reconciler.
+func New(o Options) *Reconciler {
+	return &Reconciler{Options: o, known: newKnown(), reports: newReports(), begun: make(chan struct{})}
+}
+
+// SetupWithManager runs the reconciler with mgr.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := metrics.Registry.Register(prometheus.Collector(gauges{&r.reports})); err != nil {
+		return err
+	}
+	if err := mgr.Add(everywhere{manager.RunnableFunc(r.runWatches)}); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.takeOver)); err != nil {
+		return err
+	}
+	err := ctrl.NewControllerManagedBy(mgr).Named("budget").
+		WatchesRawSource(r.View.Source(requestChanged)).
+		WatchesRawSource(&r.again).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named, nil),
+		}).
+		Complete(requeue.After(r.begun, apianswer.Patiently(r)))
+	if err != nil {
+		return fmt.Errorf("setting up the controller of budgets: %w", err)
+	}
+	return nil
+}
+
+// everywhere is a Runnable of every replica.
+type everywhere struct{ manager.RunnableFunc }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
+
+// treeOf returns the name of the request that a namespace belongs to.
+func treeOf(s *forest.Snapshot, namespace string) string { return cmp.Or(s.RootOf(namespace), namespace) }
+
+func requestFor(tree string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: tree}}
+}
+
+func requestChanged(c view.Change) []reconcile.Request {
+	trees := map[string]bool{}
+	for _, namespace := range c.Namespaces {
+		trees[treeOf(c.Old, namespace)], trees[treeOf(c.New, namespace)] = true, true
+	}
+	requests := make([]reconcile.Request, 0, len(trees))
+	for tree := range trees {
+		requests = append(requests, requestFor(tree))
+	}
+	return requests
+}
+
+// Reconcile writes the shares of one tree, and reports.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	now := time.Now()
+	state := r.known.readState()
+	if state == unknown {
+		return ctrl.Result{}, nil // the watch queues all trees as soon as it knows
+	}
+	t := r.gatherTree(req.Name, now)
+	var again time.Duration
+	var failure error
+	if state == installed {
+		again, failure = r.writeShares(ctx, t, now)
+		t = r.gatherTree(req.Name, now) // with what was written
+	}
+	reportAgain, err := r.reportTree(ctx, t, state, now)
+	return ctrl.Result{RequeueAfter: soonest(again, reportAgain)}, errors.Join(failure, err)
+}
+
+// writeShares plans the shares of a tree, and writes them. It returns when to plan again though no event says so; 0: never.
+func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (again time.Duration, err error) {
+	if len(t.lost) > 0 {
+		return time.Millisecond, r.writeAll(ctx, t.lost)
+	}
+	shares := budget.Plan(t.limits, t.rows, t.refusals, now)
+	if len(shares) > mostWrites {
+		shares, again = shares[:mostWrites], time.Millisecond
+	}
+	if err := r.writeAll(ctx, shares); err != nil {
+		return 0, err
+	}
+	for _, refusal := range t.refusals {
+		// Then the room that was kept for the namespace is everybody's again.
+		again = soonest(again, max(budget.RefusalHolds-now.Sub(refusal.At), 0)+time.Millisecond)
+	}
+	return again, nil
+}
+
+// soonest returns the shorter of two times, of which 0 means never.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// AwaitsShare reports whether new rights in a namespace must wait, because Kubernetes has not counted the namespace's share yet, and
+// doesn't limit by it.
+func (r *Reconciler) AwaitsShare(namespace string) bool {
+	s := r.View.Snapshot()
+	place := s.Place(namespace)
+	if !place.InTree() || r.known.readState() == missing {
+		return false
+	}
+	limited := len(s.Limits(place.Path[0]).Hard) > 0
+	for _, above := range place.Path {
+		limited = limited || r.known.hasLimit(above)
+	}
+	return limited && !r.known.isCounted(namespace)
+}

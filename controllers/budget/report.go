@@ -1,0 +1,211 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
+)
+
+// reportPace is the least time between two writes of a status in which only numbers change.
+const reportPace = 10 * time.Second
+
+// reports are when each status was written last, and the conditions of tenants.
+type reports struct {
+	mu      sync.Mutex // guards the fields below
+	written map[client.ObjectKey]time.Time
+	reasons map[string]v1alpha1.Reason // by tenant
+}
+
+func newReports() reports {
+	return reports{written: map[client.ObjectKey]time.Time{}, reasons: map[string]v1alpha1.Reason{}}
+}
+
+// countReasons returns how many tenants have each reason.
+func (r *reports) countReasons() map[v1alpha1.Reason]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := map[v1alpha1.Reason]int{}
+	for _, reason := range r.reasons {
+		counts[reason]++
+	}
+	return counts
+}
+
+func (r *reports) setReason(tenant string, reason v1alpha1.Reason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reasons[tenant] = reason; reason == "" {
+		delete(r.reasons, tenant)
+	}
+}
+
+// begin returns how long a status must not be written yet; if it may be written now, begin records that.
+func (r *reports) begin(of client.ObjectKey, hurried bool, now time.Time) (wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if wait = reportPace - now.Sub(r.written[of]); wait > 0 && !hurried {
+		return wait
+	}
+	maps.DeleteFunc(r.written, func(_ client.ObjectKey, at time.Time) bool { return now.Sub(at) > reportPace })
+	r.written[of] = now
+	return 0
+}
+
+// verdict is what is to be reported of one limit.
+type verdict struct {
+	budget  v1alpha1.BudgetStatus
+	reason  v1alpha1.Reason
+	message string
+}
+
+// reportTree writes the status of the tenant and of the HierarchicalResourceQuotas of a tree, where they differ. It returns when to look
+// again; 0: never.
+func (r *Reconciler) reportTree(ctx context.Context, t *tree, is state, now time.Time) (again time.Duration, err error) {
+	used, tenant := budget.SumUsed(t.limits, t.rows), (*verdict)(nil)
+	for i, of := range t.quotas {
+		v := t.judge(i, used[i], is)
+		if of == nil {
+			tenant = &v
+			continue
+		}
+		wait, err := r.reportLimit(ctx, of, v, now)
+		if again = soonest(again, wait); err != nil {
+			return 0, err
+		}
+	}
+	wait, err := r.reportTenant(ctx, t.root, tenant, now)
+	if again = soonest(again, wait); len(t.rows) > 0 && len(t.limits) > 0 && t.awaitsCount() {
+		again = soonest(again, countPatience)
+	}
+	return again, err
+}
+
+// awaitsCount reports whether a share is not counted yet.
+func (t *tree) awaitsCount() bool {
+	return slices.ContainsFunc(t.rows, func(row budget.Row) bool { return !row.Fixed && !row.IsCounted() })
+}
+
+// judge returns what is to be reported of a limit.
+func (t *tree) judge(l int, used budget.Amounts, is state) verdict {
+	hard := t.limits[l].Hard
+	v := verdict{budget: v1alpha1.BudgetStatus{Hard: hard.List()}}
+	switch excess := budget.DescribeExcess(t.limits, t.rows, l, used); {
+	case is == missing:
+		v.reason, v.message = v1alpha1.ReasonNotInstalled, "component budgets is not installed, so nothing limits the tree: a cluster admin "+
+			"installs it, or removes the limit"
+		return v
+	case !t.inTree:
+		v.reason, v.message = v1alpha1.ReasonNotInTree, "the namespace is in no tree, so nothing is limited: delete this object, or place the "+
+			"namespace in a tree"
+		return v
+	case len(t.uncountedUnder(l)) > 0:
+		v.reason, v.message = v1alpha1.ReasonNotCounted, strings.Join(t.uncountedUnder(l), "; ")
+	case excess != "":
+		v.reason, v.message = v1alpha1.ReasonExceeded, excess
+	default:
+		v.reason, v.message = v1alpha1.ReasonEnforced, "the namespaces use no more than the limit, and can't" + t.describeNarrower(l)
+	}
+	v.budget.Used, v.budget.Free = used.List(), budget.Free(hard, used).List()
+	return v
+}
+
+// mostNames is how many namespaces a message names at most.
+const mostNames = 10
+
+// uncountedUnder returns what is wrong with shares below a limit.
+func (t *tree) uncountedUnder(l int) (all []string) {
+	for i := range t.rows {
+		if text := t.uncounted[t.rows[i].Namespace]; text != "" && slices.Contains(t.rows[i].Under, l) && len(all) < mostNames {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// describeNarrower tells of resources of which the tenant has less than a HierarchicalResourceQuota allows.
+func (t *tree) describeNarrower(l int) string {
+	if t.quotas[l] == nil || t.quotas[0] != nil {
+		return ""
+	}
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(t.limits[l].Hard)) {
+		is, above := t.limits[l].Hard[key], t.limits[0].Hard
+		if most, limited := above[key]; limited && most < is {
+			texts = append(texts, fmt.Sprintf("; hard.%s %s is more than %s has (%s): the smaller one holds", key, budget.Format(key, is),
+				t.limits[0].Name, budget.Format(key, most)))
+		}
+	}
+	return strings.Join(texts, "")
+}
+
+func (r *Reconciler) reportTenant(ctx context.Context, root string, v *verdict, now time.Time) (wait time.Duration, err error) {
+	lns := &v1alpha1.LNamespace{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: root}, lns); err != nil || r.View.Snapshot().TenantOf(root) == nil {
+		r.reports.setReason(root, "")
+		return 0, client.IgnoreNotFound(err)
+	}
+	was, had := lns.Status.Budget, v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBudgetEnforced)
+	if v == nil {
+		r.reports.setReason(root, "")
+		if was == nil && had == nil {
+			return 0, nil
+		}
+		return 0, r.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
+			status.Budget = nil
+			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionBudgetEnforced))
+		})
+	}
+	r.reports.setReason(root, v.reason)
+	sameCondition := had != nil && had.Reason == string(v.reason) && had.ObservedGeneration == lns.Generation
+	if sameCondition && had.Message == v.message && was != nil && equality.Semantic.DeepEqual(*was, v.budget) {
+		return 0, nil
+	}
+	if wait := r.reports.begin(client.ObjectKey{Name: root}, !sameCondition, now); wait > 0 {
+		return wait, nil
+	}
+	return 0, r.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
+		enforced := metav1.ConditionFalse
+		if v.reason == v1alpha1.ReasonEnforced {
+			enforced = metav1.ConditionTrue
+		}
+		status.Budget = &v.budget
+		v1alpha1.SetCondition(&status.Conditions, lns.Generation, v1alpha1.ConditionBudgetEnforced, enforced, v.reason, v.message)
+	})
+}
+
+func (r *Reconciler) reportLimit(ctx context.Context, of *v1alpha1.HierarchicalResourceQuota, v verdict,
+	now time.Time) (wait time.Duration, err error) {
+	is, ready := of.DeepCopy(), metav1.ConditionFalse
+	if v.reason == v1alpha1.ReasonEnforced || v.reason == v1alpha1.ReasonExceeded {
+		ready = metav1.ConditionTrue
+	}
+	is.Status.BudgetStatus, is.Status.ObservedGeneration = v.budget, of.Generation
+	v1alpha1.KeepConditions(&is.Status.Conditions, v1alpha1.ConditionReady)
+	v1alpha1.SetCondition(&is.Status.Conditions, of.Generation, v1alpha1.ConditionReady, ready, v.reason, v.message)
+	if equality.Semantic.DeepEqual(is.Status, of.Status) {
+		return 0, nil
+	}
+	had := v1alpha1.FindCondition(of.Status.Conditions, v1alpha1.ConditionReady)
+	hurried := had == nil || had.Reason != string(v.reason) || of.Status.ObservedGeneration != of.Generation
+	if wait := r.reports.begin(client.ObjectKeyFromObject(of), hurried, now); wait > 0 {
+		return wait, nil
+	}
+	err = r.Client.Status().Patch(ctx, is, client.MergeFromWithOptions(of, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(v1alpha1.OperatorName))
+	if err == nil {
+		r.known.takeLimit(is)
+	}
+	return 0, client.IgnoreNotFound(err)
+}

@@ -1,0 +1,138 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// owner owns the leases of the watches of this package.
+var owner = watchset.Static("budget")
+
+// runWatches follows the shares, the HierarchicalResourceQuotas and the Events of what was refused.
+func (r *Reconciler) runWatches(ctx context.Context) error {
+	core := corev1.SchemeGroupVersion
+	for _, request := range []watchset.Request{
+		{Resource: core.WithResource("resourcequotas"), Form: watchset.Full, Sink: r.sinkOfQuotas(),
+			FieldSelector: fields.OneTermEqualSelector("metadata.name", budget.QuotaName)},
+		{Kind: v1alpha1.GroupVersion.WithKind("HierarchicalResourceQuota"), Form: watchset.Full, Sink: r.sinkOfLimits()},
+		{Resource: core.WithResource("events"), Form: watchset.Full, Sink: r.sinkOfEvents(),
+			FieldSelector: fields.OneTermEqualSelector("reason", "FailedCreate")},
+	} {
+		if _, err := r.Informers.Acquire(owner, request); err != nil {
+			return fmt.Errorf("watching for budgets: %w", err)
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// input takes in what a watch has shown.
+type input func()
+
+func applyInput(take input) { take() }
+
+func (r *Reconciler) sinkOfQuotas() watchset.Sink {
+	type object = *corev1.ResourceQuota
+	return &copying.Sink[input, object]{
+		Apply: applyInput,
+		Listed: func(_, version string, all []object) input {
+			return func() {
+				r.known.replaceQuotas(version, all)
+				r.queueAll()
+			}
+		},
+		Seen: func(one object) input {
+			return func() {
+				r.known.takeQuota(one)
+				r.queueSoon(one.Namespace)
+			}
+		},
+		Left: func(one object) input {
+			return func() {
+				r.known.dropQuota(one)
+				r.queueSoon(one.Namespace)
+			}
+		},
+		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfQuotas, now) } },
+	}
+}
+
+func (r *Reconciler) sinkOfLimits() watchset.Sink {
+	type object = *v1alpha1.HierarchicalResourceQuota
+	return &copying.Sink[input, object]{
+		Apply: applyInput,
+		Listed: func(_, _ string, all []object) input {
+			return func() {
+				r.known.replaceLimits(all)
+				r.queueAll()
+			}
+		},
+		Seen: func(one object) input {
+			return func() {
+				r.known.takeLimit(one)
+				r.queueSoon(one.Namespace)
+			}
+		},
+		Left: func(one object) input {
+			return func() {
+				r.known.dropLimit(one)
+				r.queueSoon(one.Namespace)
+			}
+		},
+		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfLimits, now) } },
+	}
+}
+
+// sinkOfEvents takes each Event, and each repetition of one, for a refusal. Those of a list are old: who was refused tries again.
+func (r *Reconciler) sinkOfEvents() watchset.Sink {
+	type object = *corev1.Event
+	return &copying.Sink[input, object]{
+		Apply:   applyInput,
+		Listed:  func(_, _ string, _ []object) input { return func() {} },
+		Seen:    func(one object) input { return func() { r.takeEvent(one) } },
+		Left:    func(object) input { return func() {} },
+		Changed: func(string, watchset.Status) input { return func() {} },
+	}
+}
+
+func (r *Reconciler) takeEvent(one *corev1.Event) {
+	if wait, refused := r.known.takeRefusal(one.Namespace, one.Message, time.Now()); refused {
+		refusals.Inc()
+		r.again.AddAfter(wait, requestFor(treeOf(r.View.Snapshot(), one.Namespace)))
+	}
+}
+
+// The indexes of known.watches.
+const (
+	watchOfQuotas = iota
+	watchOfLimits
+)
+
+func (r *Reconciler) takeState(watch int, now watchset.Status) {
+	if r.known.setWatch(watch, now.State) {
+		r.queueAll()
+	}
+}
+
+func (r *Reconciler) queueSoon(namespace string) {
+	r.again.AddAfter(pace, requestFor(treeOf(r.View.Snapshot(), namespace)))
+}
+
+// queueAll queues every tree, and every namespace that is in none.
+func (r *Reconciler) queueAll() {
+	s := r.View.Snapshot()
+	for name := range s.All() {
+		if tree := treeOf(s, name); tree == name {
+			r.again.Add(requestFor(tree))
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package budget
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/pause"
+)
+
+// writeTimeout bounds one write.
+const writeTimeout = 10 * time.Second
+
+// writeAll writes shares one after the other; those that fail hinder no other.
+func (r *Reconciler) writeAll(ctx context.Context, shares []budget.Share) error {
+	var failures []error
+	for _, share := range shares {
+		if err := r.writeShare(ctx, share); err != nil {
+			failures = append(failures, fmt.Errorf("writing the share of namespace %s: %w", share.Namespace, err))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// writeShare writes one share, unless it is no longer what the plan knew: then it reads the share, and the next plan follows.
+func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	answer, err := r.sendWrite(ctx, share, r.known.read(share.Namespace))
+	switch {
+	case err == nil && answer == nil:
+		r.known.forgetQuota(share.Namespace)
+	case err == nil:
+		r.known.takeQuota(answer)
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
+		return r.readShare(ctx, share.Namespace)
+	case apianswer.IsRefusal(err) || apierrors.IsTooManyRequests(err):
+		r.known.change(share.Namespace, func(q *quota) { q.lost, q.failure = nil, err.Error() })
+		return err
+	default:
+		r.known.change(share.Namespace, func(q *quota) { q.lost = &share })
+		return err
+	}
+	return nil
+}
+
+// sendWrite sends one guarded write. It returns the share as it is then; nil where it was deleted.
+func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, was *quota) (answer *corev1.ResourceQuota, err error) {
+	is := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: share.Namespace, Name: budget.QuotaName}}
+	switch {
+	case share.Hard == nil && (was == nil || was.uid == ""):
+		return nil, nil
+	case share.Hard == nil:
+		err = r.Client.Delete(ctx, is, client.Preconditions{UID: &was.uid, ResourceVersion: &was.version})
+		countWrite("delete", err)
+		return nil, err
+	case was == nil || was.uid == "":
+		is.Labels, is.Spec.Hard = map[string]string{"app.kubernetes.io/managed-by": v1alpha1.OperatorName}, share.Hard.List()
+		err = r.Client.Create(ctx, is, client.FieldOwner(v1alpha1.OperatorName))
+		countWrite("create", err)
+		return is, err
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": was.uid, "resourceVersion": was.version},
+		"spec":     map[string]any{"hard": hardPatch(was.spec, share.Hard)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = r.Client.Patch(ctx, is, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.OperatorName))
+	countWrite("update", err)
+	return is, err
+}
+
+// hardPatch returns now as a merge patch of was: a resource that is left out is removed.
+func hardPatch(was, now budget.Amounts) map[string]any {
+	patch := map[string]any{}
+	for key := range was {
+		patch[string(key)] = nil
+	}
+	for key, quantity := range now.List() {
+		patch[string(key)] = quantity
+	}
+	return patch
+}
+
+// readShare reads a share from the API server.
+func (r *Reconciler) readShare(ctx context.Context, namespace string) error {
+	is := &corev1.ResourceQuota{}
+	switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: budget.QuotaName}, is); {
+	case apierrors.IsNotFound(err):
+		r.known.forgetQuota(namespace)
+	case err != nil:
+		return err
+	default:
+		r.known.takeQuota(is)
+	}
+	// The answer may bring nothing that the watch hasn't brought, so no event follows.
+	r.again.AddAfter(pace, requestFor(treeOf(r.View.Snapshot(), namespace)))
+	return nil
+}
+
+// takeOver reads all shares as they are when this replica begins to lead, and waits until a late write of the leader before would show.
+func (r *Reconciler) takeOver(ctx context.Context) error {
+	for ctx.Err() == nil {
+		all := &corev1.ResourceQuotaList{}
+		err := r.Live.List(ctx, all, client.MatchingFields{"metadata.name": budget.QuotaName})
+		if err == nil || apierrors.IsForbidden(err) { // without component budgets, nothing was written
+			r.known.replaceQuotas(all.ResourceVersion, pointersTo(all.Items))
+			break
+		}
+		_ = pause.For(ctx, time.Second)
+	}
+	if pause.For(ctx, takeover) == nil {
+		close(r.begun)
+	}
+	return nil
+}
+
+func pointersTo[T any](all []T) []*T {
+	pointers := make([]*T, len(all))
+	for i := range all {
+		pointers[i] = &all[i]
+	}
+	return pointers
+}

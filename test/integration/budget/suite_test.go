@@ -1,0 +1,48 @@
+// Package budget_test runs the cases of the specification's page quota against a real control plane, with the quota controller of
+// Kubernetes.
+package budget_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/suite"
+)
+
+func TestBudget(t *testing.T) { suite.Run(t, "budget") }
+
+const component = "config/components/budgets"
+
+// world is what all cases share that stop no process.
+var world *devcluster.World
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	w := startWorld(ctx, devcluster.Options{Webhooks: true})
+	return w.Bytes()
+}, func(data []byte) {
+	var err error
+	world, err = devcluster.Connect(data)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// startWorld starts a World with component budgets, and stops it at the end of the node.
+func startWorld(ctx context.Context, options devcluster.Options) *devcluster.World {
+	GinkgoHelper()
+	options.Components = append(options.Components, component)
+	// Otherwise a controller that is refused waits up to five minutes before it says so once more.
+	options.ControlPlane.ControllerManagerArgs = append(options.ControlPlane.ControllerManagerArgs, "--concurrent-resource-quota-syncs=10")
+	w, err := devcluster.Start(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	return w
+}
+
+// unique returns a name that no other case has.
+func unique(name string) string {
+	return fmt.Sprintf("%s-%d-%d", name, GinkgoParallelProcess(), CurrentSpecReport().LeafNodeLocation.LineNumber)
+}
