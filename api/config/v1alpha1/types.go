@@ -40,8 +40,9 @@ type OperatorConfiguration struct {
 	Billing      Billing      `json:"billing"`
 
 	// Controllers are those that run: "*" for all, a name, or "-name"; the first entry that names a controller decides,
-	// else "*". One that doesn't run needs no right. Without access, the rights that exist stay until their LNamespace is deleted. Billing
-	// has no effect: billing.driver none switches billing off. See Enabled. Default ["*"].
+	// else "*". One that doesn't run needs no right. Whatever runs, the operator lists and watches Namespaces, SubNamespaces, LNamespaces and
+	// HierarchyConfigurations. Without access, the rights that exist stay until their LNamespace is deleted. Billing has no effect:
+	// billing.driver none switches billing off. See Enabled. Default ["*"].
 	Controllers []string `json:"controllers"`
 
 	ClientConnection ClientConnection `json:"clientConnection"`
