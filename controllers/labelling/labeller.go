@@ -89,12 +89,13 @@ func New(o Options, s Settings) (*Labeller, error) {
 	}, nil
 }
 
-// SetupWithManager runs the labeller with mgr. One worker is enough: generated objects are few and change seldom.
+// SetupWithManager runs the labeller with mgr. One worker is enough: generated objects are few and change seldom. With
+// more, repairs would need a lock.
 func (l *Labeller) SetupWithManager(mgr ctrl.Manager) error {
 	l.View.Subscribe(func(c view.Change) { l.slots.Add(l.tables.slotsIn(c.Namespaces)...) })
 	return builder.TypedControllerManagedBy[copies.Slot](mgr).Named("generated").
 		WatchesRawSource(source.TypedFunc[copies.Slot](l.followKinds)).
-		WithOptions(controller.TypedOptions[copies.Slot]{RateLimiter: l.backoff}).
+		WithOptions(controller.TypedOptions[copies.Slot]{MaxConcurrentReconciles: 1, RateLimiter: l.backoff}).
 		Complete(apianswer.Patiently(l))
 }
 

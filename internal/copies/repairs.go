@@ -2,7 +2,6 @@ package copies
 
 import (
 	"maps"
-	"sync"
 	"time"
 )
 
@@ -12,8 +11,8 @@ import (
 const loopLimit = 5
 
 // Repairs remember the copies that the operator has repaired lately, and those that somebody changes in a loop.
+// They have no lock: whoever holds them calls one method after the other.
 type Repairs struct {
-	mu     sync.Mutex // guards all below
 	slots  map[Slot]*repair
 	pruned time.Time // when old entries of slots were last dropped: once in a window, as there may be very many
 }
@@ -36,8 +35,6 @@ func (r *repair) isPast(now time.Time, window time.Duration) bool {
 // Note adds a repair of the copy at slot. It returns true if the copy counts as changed in a loop with this repair, and
 // did not before.
 func (r *Repairs) Note(slot Slot, now time.Time, window time.Duration) (loop bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if now.Sub(r.pruned) >= window {
 		maps.DeleteFunc(r.slots, func(_ Slot, known *repair) bool { return known.isPast(now, window) })
 		r.pruned = now
@@ -58,8 +55,6 @@ func (r *Repairs) Note(slot Slot, now time.Time, window time.Duration) (loop boo
 // Wait returns how long the copy at slot is still to be left as it is because somebody changes it in a loop; 0 outside
 // of a loop.
 func (r *Repairs) Wait(slot Slot, now time.Time, window time.Duration) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if known := r.slots[slot]; known != nil && known.loop {
 		return max(0, known.lastTime().Add(window).Sub(now))
 	}
@@ -68,8 +63,6 @@ func (r *Repairs) Wait(slot Slot, now time.Time, window time.Duration) time.Dura
 
 // Loops counts the copies of a kind and name that somebody changes in a loop.
 func (r *Repairs) Loops(of Slot, now time.Time, window time.Duration) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for slot, known := range r.slots {
 		if known.loop && !known.isPast(now, window) && slot.At("") == of.At("") {
 			n++
