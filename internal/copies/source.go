@@ -51,6 +51,17 @@ type Source struct {
 	reachedIn *forest.Snapshot // the forest for which reached was counted
 }
 
+// TakeBody records what the body of this version has shown.
+func (s *Source) TakeBody(b *Body) {
+	s.Content, s.Meta, s.Size, s.Role = b.Content, b.Meta, b.Size, b.Role
+	if s.Excluded == "" {
+		s.Excluded = b.Excluded
+	}
+}
+
+// forgetContent makes the source unread again.
+func (s *Source) forgetContent() { s.Content = "" }
+
 // IsUnread reports whether the body of this version was not read yet, and copies of it may be written.
 func (s *Source) IsUnread() bool {
 	return s.Content == "" && s.Excluded == "" && s.Invalid == "" && s.Mode != v1alpha1.ModeNone && !s.Terminating

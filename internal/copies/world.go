@@ -149,10 +149,13 @@ func (w *World) DeleteCopy(slot Slot) {
 // NoteContent records what the body b of the source s at slot has shown. After a start, the size of b also counts as
 // the size of the existing copies.
 func (w *World) NoteContent(slot Slot, s *Source, b *Body) {
-	s.Content, s.Meta, s.Size, s.Role = b.Content, b.Meta, b.Size, b.Role
+	s.TakeBody(b)
 	w.Copies.tally.recordFoundSize(slot.source(), b.Size)
 	w.Limits.queueRecount(slot.Namespace)
 }
+
+// ForgetContent has the source at slot read again.
+func (w *World) ForgetContent(slot Slot) { w.Sources.At(slot).forgetContent() }
 
 // NoteWritten records that a copy of the source at slot was written with this content.
 func (w *World) NoteWritten(slot Slot, content string) {

@@ -25,9 +25,6 @@ func (o *objects) takeBody(r BodyRead) {
 		return
 	}
 	o.world.NoteContent(r.Source, known, b)
-	if known.Excluded == "" {
-		known.Excluded = b.Excluded
-	}
 }
 
 // completeSource adds to a source what its last read has shown, if that read was of the same version: so no version is

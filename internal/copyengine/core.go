@@ -113,6 +113,9 @@ func (c *core) reportAbove(f *forest.Snapshot, namespace string) {
 	}
 }
 
+// beginReporting records that all objects that must be worked on are known.
+func (c *core) beginReporting() { c.reporting = true }
+
 // reportOne reports one namespace, if the core is reporting.
 func (c *core) reportOne(namespace string) {
 	if !c.reporting {

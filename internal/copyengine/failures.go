@@ -51,7 +51,7 @@ func (f *failures) recordFailure(slot copies.Slot, action copies.Action, err err
 		f.troubles.endTrouble(slot)
 	case errors.Is(err, copies.ErrBeingDeleted), apierrors.IsConflict(err):
 		recorded := f.troubles.recordTry(slot, slotTrouble{text: err.Error()})
-		recorded.seen = false
+		recorded.recordSeen(false)
 		// A watch may queue it sooner.
 		f.queueAfter(slotKey(slot), copies.Backoff(time.Second, f.settings.Timing.ConflictMax, recorded.tries, slot))
 	case errors.Is(err, copies.ErrObstacle):
@@ -84,7 +84,7 @@ func (f *failures) recordConflict(slot copies.Slot, action copies.Action, unseen
 	silent := source != nil && source.Mode == v1alpha1.ModeCreate
 	recorded := f.troubles.recordTry(slot, slotTrouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace,
 		text: copies.ErrObstacle.Error(), silent: silent})
-	recorded.seen = !unseen
+	recorded.recordSeen(!unseen)
 	if source != nil && !silent && recorded.announceOnce() {
 		if lower := f.world.Sources.At(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
 			f.events.announceSource(slot, lower.UID, true, v1alpha1.ReasonShadowed,
@@ -129,11 +129,4 @@ func (f *failures) recordOtherRole(slot copies.Slot, action copies.Action, err e
 // namespaces. When a namespace has joined a tree, the API server knows that a moment later than the operator.
 func passesSoon(err error, tries int) bool {
 	return tries == 1 && strings.Contains(err.Error(), "'warren-operator-cage-")
-}
-
-// announceOnce reports whether no Event was sent yet about a trouble, and records that one is sent now.
-func (t *slotTrouble) announceOnce() bool {
-	first := !t.announced
-	t.announced = true
-	return first
 }

@@ -247,9 +247,7 @@ func (o *objects) changeWatch(c WatchChanged) {
 	if k.setResource(c.Status) {
 		o.readAnew(c.Kind)
 	}
-	if c.Status.Err != nil {
-		k.failure = c.Status.Err
-	}
+	k.recordFailure(c.Status.Err)
 	if !k.IsNarrow() {
 		o.watches.setState(k, w, w.state.After(c.Status))
 		return
@@ -262,7 +260,7 @@ func (o *objects) readAnew(kind schema.GroupKind) {
 	sources, _ := o.world.KindIn(kind, copies.Everywhere)
 	for _, slot := range sources {
 		delete(o.bodies, slot)
-		o.world.Sources.At(slot).Content = ""
+		o.world.ForgetContent(slot)
 		o.queueKeys(sourceTask(slot))
 	}
 }

@@ -32,6 +32,16 @@ func (t slotTrouble) isRetried() bool { return t.reason == "" && t.text == "" }
 // isConflict reports whether another object is at the slot.
 func (t slotTrouble) isConflict() bool { return t.reason == v1alpha1.ReasonConflict }
 
+// recordSeen records whether a watch shows the other object.
+func (t *slotTrouble) recordSeen(seen bool) { t.seen = seen }
+
+// announceOnce reports whether no Event was sent yet about a trouble, and records that one is sent now.
+func (t *slotTrouble) announceOnce() bool {
+	first := !t.announced
+	t.announced = true
+	return first
+}
+
 // troubles are the slots and sources in trouble.
 type troubles struct {
 	*core
@@ -183,7 +193,7 @@ func (t *troubles) completeFirst(idle bool) {
 	} else if t.reporting || isDone {
 		return
 	}
-	t.reporting = true
+	t.beginReporting()
 	t.reportAll()
 }
 

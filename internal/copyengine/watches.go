@@ -73,6 +73,13 @@ func newWatchedKind(kind Kind) *watchedKind {
 	return k
 }
 
+// recordFailure records why a kind was not listed; it does nothing if err is nil.
+func (k *watchedKind) recordFailure(err error) {
+	if err != nil {
+		k.failure = err
+	}
+}
+
 // setResource records by which resource and in which version the API server serves a kind. It reports whether that is
 // another version than before.
 func (k *watchedKind) setResource(now watchset.Status) (changed bool) {

@@ -33,6 +33,9 @@ func (c *core) nameOf(namespace string) string {
 	return namespace
 }
 
+// recordListed records that all ResourceDistributions are known.
+func (c *core) recordListed() { c.listed = true }
+
 func (c *core) emitOutput(one Output) { c.out = append(c.out, one) }
 
 // takeOutputs returns the Outputs, and forgets them.

@@ -31,6 +31,27 @@ func (r *report) takeStatus(resourceVersion string, status v1alpha1.ResourceDist
 	return true
 }
 
+// beginWrite records that a write of the status begins now.
+func (r *report) beginWrite(now time.Time) { r.writtenAt = now }
+
+// recordWritten records that the status was written.
+func (r *report) recordWritten(w StatusWritten) {
+	r.failures, r.until = 0, time.Time{}
+	// A watch may have shown a newer version while the answer was under way.
+	if r.resourceVersion == w.ResourceVersion {
+		r.resourceVersion = w.NewVersion
+	}
+	r.status = w.Status
+}
+
+// recordFailure records that a write of the status has failed, and returns the time until the next try.
+func (r *report) recordFailure(name string, now time.Time, timing Timing, err error) (wait time.Duration) {
+	r.failures++
+	wait = copies.TransientBackoff(timing.Last, timing.TransientMax, r.failures, copies.Slot{Name: name}, err)
+	r.until = now.Add(wait)
+	return wait
+}
+
 // lastStatus returns the status as it was reported last.
 func (r *report) lastStatus() v1alpha1.ResourceDistributionStatus { return r.status }
 
@@ -69,7 +90,7 @@ func (rs *reports) requestWrite(r *run, found Review, urgent bool) (pending bool
 		rs.queueAfter(reviewKey(r.Name), wait)
 		return false
 	}
-	r.report.writtenAt = rs.now
+	r.report.beginWrite(rs.now)
 	rs.emitOutput(WriteStatus{
 		Name: r.Name, UID: r.UID, ResourceVersion: r.report.resourceVersion, Status: now,
 		run: r, of: r.Distribution, was: was, urgent: urgent, results: found.Results,
@@ -83,28 +104,14 @@ func (rs *reports) takeAnswer(r *run, w StatusWritten) bool {
 		if !apierrors.IsNotFound(w.Err) && !apierrors.IsConflict(w.Err) {
 			rs.emitOutput(copies.Log{Message: "writing the status of ResourceDistribution " + w.Name + "; it is tried again", Err: w.Err})
 		}
-		rs.putOff(r, w.Err)
+		rs.queueAfter(reviewKey(r.Name), r.report.recordFailure(r.Name, rs.now, rs.options.Timing, w.Err))
 		return false
 	}
-	r.report.failures, r.report.until = 0, time.Time{}
-	// A watch may have shown a newer version while the answer was under way.
-	if r.report.resourceVersion == w.ResourceVersion {
-		r.report.resourceVersion = w.NewVersion
-	}
-	r.report.status = w.Status
+	r.report.recordWritten(w)
 	rs.events.announceDone(w.of, r.done)
 	if rs.events.announceChange(w.of, &w.was, &w.Status) {
 		rs.emitOutput(RolloutEnded{r.began})
 	}
 	rs.events.announceObstacles(w.of, &w.was, w.results)
 	return true
-}
-
-// putOff queues the next try of a write of a status that has failed.
-func (rs *reports) putOff(r *run, err error) {
-	timing := rs.options.Timing
-	r.report.failures++
-	wait := copies.TransientBackoff(timing.Last, timing.TransientMax, r.report.failures, copies.Slot{Name: r.Name}, err)
-	r.report.until = rs.now.Add(wait)
-	rs.queueAfter(reviewKey(r.Name), wait)
 }

@@ -86,7 +86,7 @@ func (rs *runs) takeAll(all []*v1alpha1.ResourceDistribution) {
 			rs.dropRun(name, rs.byName[name].UID)
 		}
 	}
-	rs.listed = true // only now, so that nothing is taken for a copy of a deleted distribution
+	rs.recordListed() // only now, so that nothing is taken for a copy of a deleted distribution
 	rs.queueAll()
 }
 

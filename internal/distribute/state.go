@@ -11,6 +11,7 @@
 //	copyTable  the copies of all distributions
 //	events     the Events on distributions and obstacles
 //	obstacles  of one distribution: the objects in its way, and the watch that shows them
+//	report     of one distribution: its status as it was read or written last
 //	gate       of one distribution: whether anything may be written, and what the status must record before
 //	troubles   of one distribution: the targets that cannot be written
 //	runs       the ResourceDistributions that exist

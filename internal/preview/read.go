@@ -115,10 +115,7 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode copies.KindMode,
 	if err != nil {
 		return err
 	}
-	s.Content, s.Meta, s.Size, s.Role = body.Content, body.Meta, body.Size, body.Role
-	if s.Excluded == "" {
-		s.Excluded = body.Excluded
-	}
+	s.TakeBody(body)
 	bodies[slot] = body
 	r.world.PutSource(slot, s)
 	return nil
