@@ -77,8 +77,8 @@ var cases = map[string]struct {
 func TestHealth(t *testing.T) {
 	script := healthScript(t)
 	for name, c := range cases {
-		t.Run("ACC-T06 for kstatus and Argo CD, an object not seen or in progress is InProgress and Progressing; a ready one Current "+
-			"and Healthy; one that needs a person Failed and Degraded: "+name, func(t *testing.T) {
+		t.Run("ACC-T06 for kstatus and Argo CD: an unseen LNamespace Current, Progressing; another object unseen or in progress InProgress, "+
+			"Progressing; a ready one Current, Healthy; one that needs a person Failed, Degraded: "+name, func(t *testing.T) {
 			object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.object)
 			if err != nil {
 				t.Fatal(err)

@@ -66,11 +66,15 @@ var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPri
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		maker := f.own("namespace-maker")
+		f.create(ctx, build.ClusterRole(maker, build.Rule("", "namespaces", "create")),
+			build.ClusterRoleBinding(maker, maker, build.RBACUser(f.own("erin"))))
+		allowed(ctx, f.as("erin"), making(build.Namespace(f.own("erins")), "Namespace"))
 		namespace := build.Namespace(payments)
 		frozen(func() {
 			Expect(f.Admin().Delete(ctx, build.Namespace(payments))).To(Succeed())
 			f.Gone(ctx, build.Namespace(payments))
-			f.create(ctx, namespace)
+			Expect(f.as("erin").Create(ctx, namespace)).To(Succeed())
 		})
 		f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
 		f.Gone(ctx, pair("warren:sudo:"+payments)...)
