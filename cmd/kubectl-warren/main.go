@@ -1,5 +1,5 @@
-// Program kubectl-warren is the kubectl plugin of Warren. Under the name kubectl-create-lns it is "kubectl create lns", and under
-// the name kubectl_complete-warren it answers kubectl's shell completion.
+// Program kubectl-warren is the kubectl plugin of Warren. Under the name kubectl-create-lns it is "kubectl create lns",
+// and under the name kubectl_complete-warren it answers kubectl's shell completion.
 package main
 
 import (

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Google's client costs memory and time to compile, and has a large attack surface. Only the program that needs it links it.
+// Google's client costs memory and time to compile, and has a large attack surface. Only the program that needs it
+// links it.
 func TestWhoLinksIt(t *testing.T) {
 	for program, linked := range map[string]bool{".": true, "../..": false, "../manager-billing": false, "../kubectl-warren": false,
 		"../kubectl-sudo": false, "../../hack/demo": false} {

@@ -8,7 +8,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing/cli"
 )
 
-// The operator doesn't link the billing drivers, and the exporter links neither controllers nor webhooks. This keeps them out of memory.
+// The operator doesn't link the billing drivers, and the exporter links neither controllers nor webhooks. This keeps
+// them out of memory.
 func TestWhoLinksWhat(t *testing.T) {
 	for program, want := range map[string]struct{ drivers, controllers bool }{
 		".": {drivers: true}, "../manager-bigquery": {drivers: true}, "../..": {controllers: true}, "../kubectl-warren": {},

@@ -33,8 +33,8 @@ func Sentence(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// ImpersonationRefused reports whether a 403 is about --as and not about the request itself. Only the text of the 403 shows that: with
-// constrained impersonation, its other fields name the requested resource.
+// ImpersonationRefused reports whether a 403 is about --as and not about the request itself. Only the text of the 403
+// shows that: with constrained impersonation, its other fields name the requested resource.
 func ImpersonationRefused(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate")
 }
@@ -42,12 +42,12 @@ func ImpersonationRefused(err error) bool {
 // Refused reports whether the error is a 403 for the request itself, not for --as.
 func Refused(err error) bool { return apierrors.IsForbidden(err) && !ImpersonationRefused(err) }
 
-// Unavailable reports whether an optional object can't be read: the user may not read it, or the API server answers 404, because it has no
-// such object or doesn't serve the kind.
+// Unavailable reports whether an optional object can't be read: the user may not read it, or the API server answers
+// 404, because it has no such object or doesn't serve the kind.
 func Unavailable(err error) bool { return Refused(err) || apierrors.IsNotFound(err) }
 
-// IsTransient reports whether the same read may succeed in a moment: the API server was not reached, for example while it restarts, or it
-// answered with 429 or a status of 500 and above.
+// IsTransient reports whether the same read may succeed in a moment: the API server was not reached, for example while
+// it restarts, or it answered with 429 or a status of 500 and above.
 func IsTransient(err error) bool {
 	var status apierrors.APIStatus
 	var request *url.Error

@@ -10,9 +10,9 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// Config returns the configuration of a client that reaches the API server as kubectl would with these flags. The agent, such as
-// kubectl-warren/v1.2.3, is the name under which the API server knows the program. Warnings of the API server are written to errOut,
-// each once.
+// Config returns the configuration of a client that reaches the API server as kubectl would with these flags. The
+// agent, such as kubectl-warren/v1.2.3, is the name under which the API server knows the program. Warnings of the API
+// server are written to errOut, each once.
 func Config(flags *genericclioptions.ConfigFlags, errOut io.Writer, agent string) (*rest.Config, error) {
 	config, err := flags.ToRESTConfig()
 	if err != nil {

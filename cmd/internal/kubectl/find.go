@@ -1,5 +1,5 @@
-// Package kubectl is what our plugins need of kubectl: its way to reach the API server, the program itself, which they run, and its
-// flags.
+// Package kubectl is what our plugins need of kubectl: its way to reach the API server, the program itself, which they
+// run, and its flags.
 package kubectl
 
 import (

@@ -2,8 +2,8 @@ package kubectl
 
 import "github.com/spf13/pflag"
 
-// GivenFlags returns the flags that the user gave, as arguments for the kubectl that a plugin runs: kubectl takes the same flags. A
-// flag that is a list becomes one argument for each of its elements.
+// GivenFlags returns the flags that the user gave, as arguments for the kubectl that a plugin runs: kubectl takes the
+// same flags. A flag that is a list becomes one argument for each of its elements.
 func GivenFlags(flags *pflag.FlagSet) (args []string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !f.Changed {

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// IsGlobalFlag reports whether the flag, written after words, is kubectl's global flag, which all commands have. A command can have another
-// flag of that name: "create rolebinding" has its own --user. To find out, IsGlobalFlag asks kubectl's completion, which describes each
-// flag of a command and runs neither the command nor a plugin.
+// IsGlobalFlag reports whether the flag, written after words, is kubectl's global flag, which all commands have. A
+// command can have another flag of that name: "create rolebinding" has its own --user. To find out, IsGlobalFlag asks
+// kubectl's completion, which describes each flag of a command and runs neither the command nor a plugin.
 func IsGlobalFlag(ctx context.Context, flag *pflag.Flag, words []string) bool {
 	path, err := Find()
 	if err != nil {

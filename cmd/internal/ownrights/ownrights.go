@@ -1,5 +1,5 @@
-// Package ownrights asks the API server who the caller is and what the caller may do, and finds the tenants that these rights name. Every
-// authenticated user may ask that, so it needs no right of Warren's.
+// Package ownrights asks the API server who the caller is and what the caller may do, and finds the tenants that these
+// rights name. Every authenticated user may ask that, so it needs no right of Warren's.
 package ownrights
 
 import (
@@ -28,8 +28,8 @@ func Identify(ctx context.Context, api client.Client) (authenticationv1.UserInfo
 	return self.Status.UserInfo, nil
 }
 
-// Ask asks the API server for the caller's rights in a namespace and in the cluster. incomplete explains why an authorizer other than RBAC
-// could not list its rules; "" if all did.
+// Ask asks the API server for the caller's rights in a namespace and in the cluster. incomplete explains why an
+// authorizer other than RBAC could not list its rules; "" if all did.
 func Ask(ctx context.Context, api client.Client, namespace string) (rights Rights, incomplete string, err error) {
 	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	if err := api.Create(ctx, rules); err != nil {
@@ -81,8 +81,8 @@ func (r Rights) Impersonated(form Form, resource string) Names {
 	return r.Names(form.Verb, form.Group, resource)
 }
 
-// Sudo returns the tenants whose group of sudoers the caller may impersonate, in alphabetical order. A caller who may impersonate any group
-// may use sudo in other tenants too.
+// Sudo returns the tenants whose group of sudoers the caller may impersonate, in alphabetical order. A caller who may
+// impersonate any group may use sudo in other tenants too.
 func (r Rights) Sudo() []string {
 	legacy, constrained := r.Impersonated(Legacy, "groups"), r.Impersonated(Constrained, "groups")
 	var tenants []string

@@ -1,5 +1,5 @@
-// Package terminal prints what other people have written, such as the names of subjects and the messages of conditions, so
-// that it can neither steer the terminal nor pass for a line of the program.
+// Package terminal prints what other people have written, such as the names of subjects and the messages of conditions,
+// so that it can neither steer the terminal nor pass for a line of the program.
 package terminal
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Escape returns a value on one line. Each character that a terminal would obey is written as an escape, such as \n, \x1b or \u202e.
+// Escape returns a value on one line. Each character that a terminal would obey is written as an escape, such as \n,
+// \x1b or \u202e.
 func Escape(value string) string { return text.Escape(value) }
 
 // Fprintf is fmt.Fprintf with every value escaped. The format is the program's own, and is printed as it is.
@@ -42,16 +43,16 @@ func escaped(value any) any {
 	}
 }
 
-// writer escapes all characters that a terminal obeys, except line feeds and tabs. It is the last step before a terminal, for text that was
-// not written by this package's Fprintf, such as messages of libraries.
+// writer escapes all characters that a terminal obeys, except line feeds and tabs. It is the last step before a
+// terminal, for text that was not written by this package's Fprintf, such as messages of libraries.
 type writer struct {
 	to io.Writer
 	// rest is the beginning of a character whose other bytes have not come yet.
 	rest []byte
 }
 
-// NewWriter returns a writer that passes text on to w, and escapes everything that a terminal obeys except line feeds and tabs. In
-// JSON that a library printed, the escapes mean the same characters.
+// NewWriter returns a writer that passes text on to w, and escapes everything that a terminal obeys except line feeds
+// and tabs. In JSON that a library printed, the escapes mean the same characters.
 func NewWriter(w io.Writer) io.Writer { return &writer{to: w} }
 
 // Is reports whether w writes to a terminal, directly or through a writer that NewWriter returned.

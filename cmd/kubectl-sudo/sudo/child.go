@@ -10,12 +10,12 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// stderrPatience is how long to wait for the end of stderr after kubectl has ended: a process that kubectl started may keep stderr
-// open.
+// stderrPatience is how long to wait for the end of stderr after kubectl has ended: a process that kubectl started may
+// keep stderr open.
 const stderrPatience = time.Second
 
-// runChild runs a program to its end and passes signals on to it. The program has our terminal, stdin and stdout; its stderr goes to
-// problems.
+// runChild runs a program to its end and passes signals on to it. The program has our terminal, stdin and stdout; its
+// stderr goes to problems.
 func runChild(path string, args []string, streams genericiooptions.IOStreams, problems io.Writer) (*os.ProcessState, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, problems

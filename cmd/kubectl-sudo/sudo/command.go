@@ -93,8 +93,8 @@ func (c *call) addFlags(flags *pflag.FlagSet) {
 	flags.Lookup(flagAll).Hidden = true
 }
 
-// leadingFlags returns the flags of kubectl that the user wrote before COMMAND. kubectl gets them after COMMAND. A flag that sudo refuses,
-// such as --as, is an error.
+// leadingFlags returns the flags of kubectl that the user wrote before COMMAND. kubectl gets them after COMMAND. A flag
+// that sudo refuses, such as --as, is an error.
 func (c *call) leadingFlags() (flags []string, err error) {
 	c.connection.VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed && err == nil {
@@ -104,7 +104,8 @@ func (c *call) leadingFlags() (flags []string, err error) {
 	return kubectl.GivenFlags(c.connection), err
 }
 
-// validateFlags checks the values of the flags of kubectl sudo. --reason is sent in a header of each request, so it must be one line.
+// validateFlags checks the values of the flags of kubectl sudo. --reason is sent in a header of each request, so it
+// must be one line.
 func (c *call) validateFlags(flags *pflag.FlagSet) error {
 	c.reason = strings.TrimSpace(c.reason)
 	switch {

@@ -13,9 +13,9 @@ import (
 // completionPatience is the timeout of each request that completes --tenant, unless the user sets --request-timeout.
 const completionPatience = "3s"
 
-// completeWords answers the shell's completion. It completes the flags of kubectl sudo and the names of tenants itself, and asks
-// kubectl about COMMAND and the words after it. It asks kubectl without sudo, because a press of the tab key must not use raised
-// rights. So names that the user may see only with sudo are not offered.
+// completeWords answers the shell's completion. It completes the flags of kubectl sudo and the names of tenants itself,
+// and asks kubectl about COMMAND and the words after it. It asks kubectl without sudo, because a press of the tab key
+// must not use raised rights. So names that the user may see only with sudo are not offered.
 func (c *call) completeWords(ctx context.Context, words []string) error {
 	if len(words) == 0 {
 		words = []string{""}
@@ -45,8 +45,8 @@ func (c *call) completeWords(ctx context.Context, words []string) error {
 	return nil
 }
 
-// completeTenants offers the tenants whose groups of sudoers the user's rights name. The right to impersonate any group, which cluster
-// admins have, names no tenant, so it adds none.
+// completeTenants offers the tenants whose groups of sudoers the user's rights name. The right to impersonate any
+// group, which cluster admins have, names no tenant, so it adds none.
 func (c *call) completeTenants(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if !c.connection.Changed("request-timeout") {
 		*c.flags.Timeout = completionPatience

@@ -17,8 +17,8 @@ import (
 // nobody is the configuration for no impersonation besides that of the flags and the kubeconfig.
 var nobody = rest.ImpersonationConfig{}
 
-// connect returns a client for the requests that are made before kubectl runs. The client already knows the resources of these requests, so
-// it makes no discovery requests.
+// connect returns a client for the requests that are made before kubectl runs. The client already knows the resources
+// of these requests, so it makes no discovery requests.
 func (c *call) connect(as rest.ImpersonationConfig) (client.Client, error) {
 	config, err := kubectl.Config(c.flags, c.streams.ErrOut, c.agent)
 	if err != nil {
@@ -43,7 +43,8 @@ func (c *call) connect(as rest.ImpersonationConfig) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 }
 
-// targetNamespace returns the namespace in which kubectl will act; said is false if neither a flag nor the context names one.
+// targetNamespace returns the namespace in which kubectl will act; said is false if neither a flag nor the context
+// names one.
 func (c *call) targetNamespace() (name string, said bool, err error) {
 	loader := c.flags.ToRawKubeConfigLoader()
 	name, overridden, err := loader.Namespace()

@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// identity is the user's name, and the users and groups that the user may impersonate: separately by legacy and by constrained
-// impersonation, because the API server doesn't combine the two.
+// identity is the user's name, and the users and groups that the user may impersonate: separately by legacy and by
+// constrained impersonation, because the API server doesn't combine the two.
 type identity struct {
 	user                string
 	rights              ownrights.Rights
@@ -44,9 +44,9 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 	return identityOf(self.Username, rights), nil
 }
 
-// checkImpersonation returns an error if a proxy in front of the API server drops the headers of impersonation: then kubectl would act with
-// the user's own rights, and report only those. Every other problem is left to kubectl. For example, the API server refuses this review if
-// impersonation is constrained to namespaces.
+// checkImpersonation returns an error if a proxy in front of the API server drops the headers of impersonation: then
+// kubectl would act with the user's own rights, and report only those. Every other problem is left to kubectl. For
+// example, the API server refuses this review if impersonation is constrained to namespaces.
 func (c *call) checkImpersonation(ctx context.Context, me identity, tenant string) error {
 	group := v1alpha1.SudoersGroup(tenant)
 	api, err := c.connect(rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{group}})
@@ -70,8 +70,8 @@ func identityOf(user string, rights ownrights.Rights) identity {
 	return identity{user: user, rights: rights, legacy: form(ownrights.Legacy), constrained: form(ownrights.Constrained)}
 }
 
-// sudoTenants returns the tenants whose groups of sudoers the user's rights name, in alphabetical order. A user who may impersonate any
-// group may use sudo in other tenants too.
+// sudoTenants returns the tenants whose groups of sudoers the user's rights name, in alphabetical order. A user who may
+// impersonate any group may use sudo in other tenants too.
 func (i identity) sudoTenants() []string { return i.rights.Sudo() }
 
 // isSudoerEverywhere reports whether the user may impersonate any group, as cluster admins may.
@@ -83,9 +83,9 @@ func (i identity) isSudoerOf(tenant string) bool {
 	return i.legacy.groups.Has(group) || i.constrained.groups.Has(group)
 }
 
-// impersonatedUser returns the user to impersonate together with the tenant's group: the user's own name if that is allowed. Otherwise it
-// is warren:sudo:TENANT, a user without rights. The members of Groups, and the ServiceAccounts, in the list of sudoers impersonate that
-// user (ACC Dec1).
+// impersonatedUser returns the user to impersonate together with the tenant's group: the user's own name if that is
+// allowed. Otherwise it is warren:sudo:TENANT, a user without rights. The members of Groups, and the ServiceAccounts,
+// in the list of sudoers impersonate that user (ACC Dec1).
 func (i identity) impersonatedUser(tenant string) string {
 	group := v1alpha1.SudoersGroup(tenant)
 	for _, form := range []become{i.legacy, i.constrained} {
@@ -96,8 +96,8 @@ func (i identity) impersonatedUser(tenant string) string {
 	return grants.SudoUser(tenant)
 }
 
-// constrainedIn reports whether the user may impersonate the tenant's group by constrained impersonation, for which the API server checks
-// each request's verb and resource.
+// constrainedIn reports whether the user may impersonate the tenant's group by constrained impersonation, for which the
+// API server checks each request's verb and resource.
 func (i identity) constrainedIn(tenant string) bool {
 	return i.constrained.groups.Has(v1alpha1.SudoersGroup(tenant))
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// kubectlArguments returns the arguments for kubectl. The flags of impersonation, and those that the user wrote before COMMAND, follow
-// right after COMMAND: kubectl refuses flags before a plugin's name, and arguments after -- are no flags.
+// kubectlArguments returns the arguments for kubectl. The flags of impersonation, and those that the user wrote before
+// COMMAND, follow right after COMMAND: kubectl refuses flags before a plugin's name, and arguments after -- are no
+// flags.
 func kubectlArguments(words, leading []string, user, tenant, reason string) []string {
 	flags := append(slices.Clone(leading), "--as="+user, "--as-group="+v1alpha1.SudoersGroup(tenant))
 	if reason != "" {
@@ -30,12 +31,13 @@ type execution struct {
 	watched bool
 }
 
-// replaceProcess replaces this process by kubectl, which then has the terminal, the signals and the exit status. It returns only if
-// that fails, or if kubectl must run as a watched child.
+// replaceProcess replaces this process by kubectl, which then has the terminal, the signals and the exit status. It
+// returns only if that fails, or if kubectl must run as a watched child.
 //
-// To watch kubectl, this process runs it as a child whose stderr is a pipe. The child's messages then lack a terminal, so kubectl is
-// watched only with constrained impersonation. In that mode, the API server answers each request outside of the tree with a 403 about
-// impersonation, which misleads users. With legacy impersonation, the 403 names what the user may not do, and needs no explanation.
+// To watch kubectl, this process runs it as a child whose stderr is a pipe. The child's messages then lack a terminal,
+// so kubectl is watched only with constrained impersonation. In that mode, the API server answers each request outside
+// of the tree with a 403 about impersonation, which misleads users. With legacy impersonation, the 403 names what the
+// user may not do, and needs no explanation.
 func (e *execution) replaceProcess(streams genericiooptions.IOStreams) (status int, err error) {
 	if e.watched {
 		return e.watchChild(streams)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// replaceProcessBy runs a program to its end and exits with its status: on this operating system, no process can take the place of
-// another.
+// replaceProcessBy runs a program to its end and exits with its status: on this operating system, no process can take
+// the place of another.
 func replaceProcessBy(path string, args []string) error {
 	ended, err := runChild(path, args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout}, os.Stderr)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package sudo is kubectl sudo: it finds the tenant for a command of kubectl, and runs kubectl with the rights of that tenant's
-// sudoers, by impersonation. It grants no rights: a user can do the same by typing --as and --as-group.
+// Package sudo is kubectl sudo: it finds the tenant for a command of kubectl, and runs kubectl with the rights of that
+// tenant's sudoers, by impersonation. It grants no rights: a user can do the same by typing --as and --as-group.
 package sudo
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit status: that
-// of kubectl, or 1 after an error. The error is one line on ErrOut; if COMMAND is missing, the usage is printed there instead. If kubectl
-// takes the place of this process, Run doesn't return.
+// Run carries out the command line args, whose first item is the name under which the program was called, and returns
+// the exit status: that of kubectl, or 1 after an error. The error is one line on ErrOut; if COMMAND is missing, the
+// usage is printed there instead. If kubectl takes the place of this process, Run doesn't return.
 func Run(args []string, streams genericiooptions.IOStreams, version string) int {
 	log.SetLogger(logr.Discard()) // otherwise controller-runtime writes to stderr that it has no logger
 	c := newCall(streams, version)

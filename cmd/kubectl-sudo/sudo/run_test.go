@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-sudo/sudo"
 )
 
-// run carries out a command line without a reachable API server. The only kubectl that it can find is the one that the variable KUBECTL
-// names.
+// run carries out a command line without a reachable API server. The only kubectl that it can find is the one that the
+// variable KUBECTL names.
 func run(t *testing.T, kubectl string, line ...string) (status int, out, problems string) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/dev/null")

@@ -18,8 +18,9 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named after lns, else the tenant of the namespace.
-// If the namespace doesn't exist, and the user is a sudoer of exactly one tenant, the result is that tenant.
+// tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named after lns, else the
+// tenant of the namespace. If the namespace doesn't exist, and the user is a sudoer of exactly one tenant, the result
+// is that tenant.
 func (c *call) tenantOf(ctx context.Context, me identity, named string) (string, error) {
 	if tenant := cmp.Or(c.tenant, named); tenant != "" {
 		return c.allowedTenant(ctx, me, tenant, "")
@@ -85,8 +86,8 @@ func ambiguous(me identity) error {
 	return fmt.Errorf("%s is not a sudoer of any tenant", me.user)
 }
 
-// readNamespace reads the namespace without sudo. If that is refused, it tries sudo in one of the user's tenants after the other: a sudoer
-// who is no user of the tenant can't read its namespaces without sudo.
+// readNamespace reads the namespace without sudo. If that is refused, it tries sudo in one of the user's tenants after
+// the other: a sudoer who is no user of the tenant can't read its namespaces without sudo.
 func (c *call) readNamespace(ctx context.Context, me identity, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	err := c.getObject(ctx, nobody, name, namespace)
@@ -112,9 +113,9 @@ func (c *call) getObject(ctx context.Context, as rest.ImpersonationConfig, name 
 	return api.Get(ctx, client.ObjectKey{Name: name}, object)
 }
 
-// allowedTenant returns the tenant if the user is a sudoer of it. Otherwise its error reports that, or that there is no such tenant. If the
-// LNamespace can be read, the error names the managers to ask. namespace is the one by which the tenant was found; empty if the user named
-// the tenant.
+// allowedTenant returns the tenant if the user is a sudoer of it. Otherwise its error reports that, or that there is no
+// such tenant. If the LNamespace can be read, the error names the managers to ask. namespace is the one by which the
+// tenant was found; empty if the user named the tenant.
 func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace string) (string, error) {
 	if me.isSudoerOf(tenant) {
 		return tenant, nil
@@ -152,8 +153,8 @@ func namePeople(subjects []v1alpha1.Subject) string {
 	return strings.Join(named, ", ")
 }
 
-// listTenants prints the tenants in which the user may sudo. For a user who may impersonate any group, these are all tenants that
-// the user may list.
+// listTenants prints the tenants in which the user may sudo. For a user who may impersonate any group, these are all
+// tenants that the user may list.
 func (c *call) listTenants(ctx context.Context) error {
 	me, err := c.identifyUser(ctx)
 	if err != nil {

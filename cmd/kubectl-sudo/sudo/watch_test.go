@@ -19,8 +19,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// watchedScript is a variable of the environment. If it is set, this test program runs the shell script in it as if that were kubectl. So a
-// test sees from outside how the program ends.
+// watchedScript is a variable of the environment. If it is set, this test program runs the shell script in it as if
+// that were kubectl. So a test sees from outside how the program ends.
 const watchedScript = "SUDO_TEST_WATCHED_SCRIPT"
 
 func TestMain(m *testing.M) {

@@ -11,8 +11,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// refusals explains why a flag of kubectl can't be used with sudo, by the flag's long name: kubectl sudo sets it itself, or it
-// contradicts sudo.
+// refusals explains why a flag of kubectl can't be used with sudo, by the flag's long name: kubectl sudo sets it
+// itself, or it contradicts sudo.
 var refusals = map[string]string{
 	"as":            "--as is set by kubectl sudo",
 	"as-group":      "--as-group is set by kubectl sudo",
@@ -33,15 +33,15 @@ func refuseFlag(name, value string) error {
 	return errors.New(message)
 }
 
-// flagUser is kubectl's flag --user, which selects a user of the kubeconfig. Of the flags for the connection, it is the only one whose
-// name is also that of a command's own flag: with "create rolebinding", --user names who gets the rights. (Commands that don't ask the
-// API server don't count.)
+// flagUser is kubectl's flag --user, which selects a user of the kubeconfig. Of the flags for the connection, it is the
+// only one whose name is also that of a command's own flag: with "create rolebinding", --user names who gets the
+// rights. (Commands that don't ask the API server don't count.)
 const flagUser = "user"
 
-// readWords parses COMMAND and the words after it, up to --, to find the tenant. It sets kubectl's flags for the API server and the
-// namespace, and returns the tenant that is named after lns; "" if none is. It ignores the flags of commands and plugins, except those that
-// sudo refuses, which are an error. isGlobal reports whether kubectl takes a flag that follows the words in behind as its own, not as
-// COMMAND's.
+// readWords parses COMMAND and the words after it, up to --, to find the tenant. It sets kubectl's flags for the API
+// server and the namespace, and returns the tenant that is named after lns; "" if none is. It ignores the flags of
+// commands and plugins, except those that sudo refuses, which are an error. isGlobal reports whether kubectl takes a
+// flag that follows the words in behind as its own, not as COMMAND's.
 func readWords(connection *pflag.FlagSet, words []string,
 	isGlobal func(flag *pflag.Flag, behind []string) bool) (tenant string, err error) {
 	r := &reader{connection: connection, words: words, switches: switchesOf(words[0]), isGlobal: isGlobal}
@@ -68,8 +68,8 @@ func readWords(connection *pflag.FlagSet, words []string,
 	return tenant, nil
 }
 
-// isLNamespaceWord reports whether a word means kind LNamespace, as kubectl's users write it: lns, lnamespaces.tenancy.warren.dev,
-// lns/payments. The name is the part after the slash.
+// isLNamespaceWord reports whether a word means kind LNamespace, as kubectl's users write it: lns,
+// lnamespaces.tenancy.warren.dev, lns/payments. The name is the part after the slash.
 func isLNamespaceWord(word string) (name string, is bool) {
 	resource, name, _ := strings.Cut(word, "/")
 	kind, group, _ := strings.Cut(strings.ToLower(resource), ".")
@@ -98,8 +98,8 @@ type reader struct {
 	isGlobal   func(flag *pflag.Flag, behind []string) bool
 }
 
-// readLongFlag reads --name, --name=value or --name value. open reports that the next word may be the value of a flag that the reader
-// doesn't know.
+// readLongFlag reads --name, --name=value or --name value. open reports that the next word may be the value of a flag
+// that the reader doesn't know.
 func (r *reader) readLongFlag(word string) (open bool, err error) {
 	name, value, given := strings.Cut(word[2:], "=")
 	if err := refuseFlag(name, value); err != nil {
@@ -117,8 +117,8 @@ func (r *reader) readLongFlag(word string) (open bool, err error) {
 	return false, set(flag, value)
 }
 
-// readShortFlags reads -n value, -nvalue, -n=value, and one-letter flags in one word, as in -itn value. open reports that the next word
-// may be the value of a flag that the reader doesn't know.
+// readShortFlags reads -n value, -nvalue, -n=value, and one-letter flags in one word, as in -itn value. open reports
+// that the next word may be the value of a flag that the reader doesn't know.
 func (r *reader) readShortFlags(word string) (open bool, err error) {
 	for i := 1; i < len(word); i++ {
 		letter, rest := word[i], word[i+1:]
@@ -145,7 +145,8 @@ func (r *reader) readShortFlags(word string) (open bool, err error) {
 	return false, nil
 }
 
-// setNext takes the next word as the flag's value, even if it looks like a flag. If there is no next word, kubectl will report that.
+// setNext takes the next word as the flag's value, even if it looks like a flag. If there is no next word, kubectl will
+// report that.
 func (r *reader) setNext(flag *pflag.Flag) error {
 	if r.at+1 == len(r.words) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// subjectsOwn answers in place of kubectl in these tests. It reports whether kubectl takes a flag as its own. After "rolebinding" it
-// returns false, because "create rolebinding" has its own --user.
+// subjectsOwn answers in place of kubectl in these tests. It reports whether kubectl takes a flag as its own. After
+// "rolebinding" it returns false, because "create rolebinding" has its own --user.
 func subjectsOwn(_ *pflag.Flag, behind []string) bool {
 	return !slices.Contains(behind, "rolebinding")
 }

@@ -14,14 +14,16 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/billing"
 )
 
-// recorder is a program that writes its arguments to the file RECORD, one a line, prints "rows", and then runs the shell command TELL.
+// recorder is a program that writes its arguments to the file RECORD, one a line, prints "rows", and then runs the
+// shell command TELL.
 const recorder = `#!/bin/sh
 printf '%s\n' "$@" >"$RECORD"
 echo rows
 eval "$TELL"
 `
 
-// run runs `kubectl warren billing ARGS` with a recorder as kubectl. It returns the recorder's arguments, the output and the error.
+// run runs `kubectl warren billing ARGS` with a recorder as kubectl. It returns the recorder's arguments, the output
+// and the error.
 func run(t *testing.T, tell string, args ...string) (recorded []string, out string, err error) {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,6 +1,6 @@
-// Package billing is `kubectl warren billing`: the state of the billing ledger, and SQL on it. It runs `manager billing` in the exporter's
-// pod, so that the plugin needs no database driver and the user no password; with --config, it runs the program on this machine. The right
-// to exec into that pod is the right to query.
+// Package billing is `kubectl warren billing`: the state of the billing ledger, and SQL on it. It runs `manager
+// billing` in the exporter's pod, so that the plugin needs no database driver and the user no password; with --config,
+// it runs the program on this machine. The right to exec into that pod is the right to query.
 package billing
 
 import (
@@ -35,8 +35,8 @@ const (
 	configFlag    = "config"
 )
 
-// question returns the arguments for `manager billing`: the subcommand, the flags that the user set, and then the positional arguments.
-// These follow "--", because one may begin with a hyphen.
+// question returns the arguments for `manager billing`: the subcommand, the flags that the user set, and then the
+// positional arguments. These follow "--", because one may begin with a hyphen.
 func question(cmd *cobra.Command, words []string) []string {
 	asked := []string{cmd.Name()}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {

@@ -17,8 +17,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
-// exporter is the Deployment in whose pod and container the query runs, managerPath the program there, and managerName its name on this
-// machine.
+// exporter is the Deployment in whose pod and container the query runs, managerPath the program there, and managerName
+// its name on this machine.
 const (
 	exporter    = "deployment/warren-billing-exporter"
 	container   = "exporter"
@@ -30,8 +30,8 @@ const (
 type place struct {
 	// namespace of the exporter, in whose pod the query runs.
 	namespace string
-	// config is the path of a configuration file, with which the query runs on this computer. If it is empty, the query runs in the
-	// exporter's pod.
+	// config is the path of a configuration file, with which the query runs on this computer. If it is empty, the query
+	// runs in the exporter's pod.
 	config string
 }
 
@@ -70,7 +70,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ask runs the command, and streams its output to Out. If the command fails, the error is what problem finds in its stderr.
+// ask runs the command, and streams its output to Out. If the command fails, the error is what problem finds in its
+// stderr.
 func ask(ctx context.Context, path string, args []string, streams genericiooptions.IOStreams) error {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -88,8 +89,8 @@ func ask(ctx context.Context, path string, args []string, streams genericiooptio
 	return nil
 }
 
-// problem returns the last message after "error: " in stderr, else the last line of stderr, else the exit status. If no exporter is
-// deployed, it adds advice.
+// problem returns the last message after "error: " in stderr, else the last line of stderr, else the exit status. If no
+// exporter is deployed, it adds advice.
 func problem(said string, exit *exec.ExitError) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	for _, line := range slices.Backward(lines) {

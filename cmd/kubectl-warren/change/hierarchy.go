@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
-// WriteHierarchy writes fields of the spec of the HierarchyConfiguration in namespace name, which it creates if there is none. It returns
-// the object, with its kind set, and what was done. With --dry-run=client it writes nothing.
+// WriteHierarchy writes fields of the spec of the HierarchyConfiguration in namespace name, which it creates if there
+// is none. It returns the object, with its kind set, and what was done. With --dry-run=client it writes nothing.
 func WriteHierarchy(ctx context.Context, api client.Client, name string, fields map[string]any, c Options) (
 	hc *v1alpha1.HierarchyConfiguration, operation string, err error,
 ) {

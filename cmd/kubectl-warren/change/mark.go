@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
-// TreeUID returns the UID by which a mark names the tree of the namespace called name: the UID of the LNamespace or, if the tree has
-// none, of the root.
+// TreeUID returns the UID by which a mark names the tree of the namespace called name: the UID of the LNamespace or, if
+// the tree has none, of the root.
 func TreeUID(ctx context.Context, api client.Reader, name string) (types.UID, error) {
 	namespace, err := gather.ReadNamespace(ctx, api, name)
 	if err != nil {
@@ -44,8 +44,8 @@ func TreeUID(ctx context.Context, api client.Reader, name string) (types.UID, er
 	return root.UID, nil
 }
 
-// RootOf returns the root of a namespace's tree, as the namespace's own labels and annotations name it; "" if it is in no tree, or if the
-// operator has recorded no root for it.
+// RootOf returns the root of a namespace's tree, as the namespace's own labels and annotations name it; "" if it is in
+// no tree, or if the operator has recorded no root for it.
 func RootOf(namespace *metav1.PartialObjectMetadata) string {
 	switch {
 	case namespace.Labels[v1alpha1.LabelParent] != "":
@@ -57,8 +57,8 @@ func RootOf(namespace *metav1.PartialObjectMetadata) string {
 	return ""
 }
 
-// Mark sets the annotation by which a cluster admin lets a namespace join the tree with this UID, or removes it if uid is "". changed
-// is false if the annotation already had this value.
+// Mark sets the annotation by which a cluster admin lets a namespace join the tree with this UID, or removes it if uid
+// is "". changed is false if the annotation already had this value.
 func Mark(ctx context.Context, api client.Client, namespace *metav1.PartialObjectMetadata, uid types.UID,
 	c Options) (changed bool, err error) {
 	if namespace.Annotations[v1alpha1.AnnotationAdopt] == string(uid) {

@@ -1,5 +1,5 @@
-// Package change is the common part of all commands that change the cluster: --dry-run, changes of a Namespace's labels or of a
-// HierarchyConfiguration, and the printing of what was done.
+// Package change is the common part of all commands that change the cluster: --dry-run, changes of a Namespace's labels
+// or of a HierarchyConfiguration, and the printing of what was done.
 package change
 
 import (
@@ -50,7 +50,8 @@ func (c Options) ClientFor(api client.Client) client.Client {
 	return api
 }
 
-// ManifestOf returns one of Warren's objects as a manifest for a file: without its status, and without empty optional fields.
+// ManifestOf returns one of Warren's objects as a manifest for a file: without its status, and without empty optional
+// fields.
 func ManifestOf(object client.Object) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	delete(fields, "status")

@@ -33,7 +33,8 @@ func LabelNamespace(ctx context.Context, inv *invocation.Invocation, name string
 // Labels are changes of the labels of a Namespace; an empty value removes a label.
 type Labels map[string]string
 
-// onlyChanges returns the changes that differ from the present labels. An empty value removes a label even if its present value is empty.
+// onlyChanges returns the changes that differ from the present labels. An empty value removes a label even if its
+// present value is empty.
 func (l Labels) onlyChanges(present map[string]string) Labels {
 	altered := maps.Clone(l)
 	maps.DeleteFunc(altered, func(key, value string) bool {
@@ -72,8 +73,9 @@ func (l Labels) patchFor(resourceVersion string) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, data), err
 }
 
-// Relabel reads a Namespace and changes its labels as decide returns them. If the Namespace changes meanwhile, Relabel reads it and calls
-// decide again. changed is false if the labels already had these values. With --dry-run=client no change is sent.
+// Relabel reads a Namespace and changes its labels as decide returns them. If the Namespace changes meanwhile, Relabel
+// reads it and calls decide again. changed is false if the labels already had these values. With --dry-run=client no
+// change is sent.
 func Relabel(ctx context.Context, api client.Client, name string, c Options, decide func(*metav1.PartialObjectMetadata) (Labels, error)) (
 	namespace *metav1.PartialObjectMetadata, changed bool, err error,
 ) {

@@ -58,7 +58,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// Read describes the namespace called name; its error is NotFound if there is none. Warnings on ErrOut name what the user may not read.
+// Read describes the namespace called name; its error is NotFound if there is none. Warnings on ErrOut name what the
+// user may not read.
 func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namespace, error) {
 	api, err := inv.Connect()
 	if err != nil {
@@ -92,8 +93,8 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 	return found, err
 }
 
-// describeManaged describes the root of a tenant by its LNamespace alone, which a manager may read. If the user may not read that either,
-// the error is unseen.
+// describeManaged describes the root of a tenant by its LNamespace alone, which a manager may read. If the user may not
+// read that either, the error is unseen.
 func describeManaged(ctx context.Context, inv *invocation.Invocation, api client.Client, unseen gather.UnseenError) (*Namespace, error) {
 	tenant := &v1alpha1.LNamespace{}
 	if err := api.Get(ctx, client.ObjectKey{Name: string(unseen)}, tenant); failure.Unavailable(err) {
@@ -126,8 +127,8 @@ func (d *Namespace) addTermination(ctx context.Context, api client.Reader) error
 	return nil
 }
 
-// tenantAbove reads the LNamespace of a namespace's tree; nil if there is none. known is false if the tree's root is not in view,
-// or the user may not read the LNamespace.
+// tenantAbove reads the LNamespace of a namespace's tree; nil if there is none. known is false if the tree's root is
+// not in view, or the user may not read the LNamespace.
 func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name string) (tenant *v1alpha1.LNamespace, known bool, err error) {
 	root := view.Forest.Namespace(RootOf(view, name))
 	if root == nil {
@@ -140,8 +141,9 @@ func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name st
 	return tenant, err == nil, err
 }
 
-// eventsAbout returns the Events on a namespace's HierarchyConfiguration and on its SubNamespace in the parent, and the operator's Events
-// on its copies and sources. The newest is last. leftOut is the number of older Events that it leaves out.
+// eventsAbout returns the Events on a namespace's HierarchyConfiguration and on its SubNamespace in the parent, and the
+// operator's Events on its copies and sources. The newest is last. leftOut is the number of older Events that it leaves
+// out.
 func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader,
 	described *Namespace) (newest []Event, leftOut int, err error) {
 	events := []Event{}
@@ -173,8 +175,8 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 	return newest, leftOut, nil
 }
 
-// maxEvents, and maxMessage in bytes, bound what is kept of Events: whoever may create Events in a namespace decides about their number and
-// length.
+// maxEvents, and maxMessage in bytes, bound what is kept of Events: whoever may create Events in a namespace decides
+// about their number and length.
 const (
 	maxEvents  = 100
 	maxMessage = 1024

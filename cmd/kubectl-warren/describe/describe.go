@@ -1,5 +1,5 @@
-// Package describe describes one namespace of the forest (Warren's trees of namespaces) in full, as far as the user may read, and
-// writes that description.
+// Package describe describes one namespace of the forest (Warren's trees of namespaces) in full, as far as the user may
+// read, and writes that description.
 package describe
 
 import (
@@ -19,14 +19,16 @@ type Namespace struct {
 	Parent   string    `json:"parent,omitempty"`
 	Template string    `json:"template,omitempty"`
 	Bound    bool      `json:"bound"`
-	// Depth is the distance to the root; nil if the namespace is in no tree, or is halted: its ancestors can't be followed to a root.
+	// Depth is the distance to the root; nil if the namespace is in no tree, or is halted: its ancestors can't be followed
+	// to a root.
 	Depth     *int     `json:"depth,omitempty"`
 	Phase     string   `json:"phase"`
 	Children  []string `json:"children"`
 	Instances []string `json:"instances"`
 
 	Cascading Cascading `json:"cascadingDeletion"`
-	// Limits are those of the tree; nil if the namespace is halted or in no tree, or if the LNamespace or the usage could not be read.
+	// Limits are those of the tree; nil if the namespace is halted or in no tree, or if the LNamespace or the usage could
+	// not be read.
 	Limits *Limits `json:"limits,omitempty"`
 	// Billing is who pays for the tree; nil if the LNamespace names nobody or could not be read.
 	Billing *v1alpha1.Billing `json:"billing,omitempty"`
@@ -35,7 +37,8 @@ type Namespace struct {
 	Resources []Resource  `json:"resources"`
 	// Unlisted are the kinds that the user may not list, so that their copies and sources are missing in Resources.
 	Unlisted []string `json:"unlisted,omitempty"`
-	// Conflicts are the objects that are in the way of copies: the operator writes each copy once its object is renamed or deleted.
+	// Conflicts are the objects that are in the way of copies: the operator writes each copy once its object is renamed or
+	// deleted.
 	Conflicts  []trace.Obstacle   `json:"conflicts"`
 	Conditions []metav1.Condition `json:"conditions"`
 	Events     []Event            `json:"events"`
@@ -43,8 +46,8 @@ type Namespace struct {
 	EventsLeftOut int `json:"eventsLeftOut,omitempty"`
 }
 
-// Cascading reports whether the namespaces below may be deleted with this one. The plugin doesn't see whether the operator's
-// configuration allows that everywhere.
+// Cascading reports whether the namespaces below may be deleted with this one. The plugin doesn't see whether the
+// operator's configuration allows that everywhere.
 type Cascading struct {
 	Allowed bool `json:"allowed"`
 	// By is the namespace that allows it: this one, or the nearest above that does.
@@ -60,7 +63,8 @@ type Limits struct {
 	Bytes  *int64 `json:"bytes,omitempty"`
 }
 
-// Usage is an amount, and the limit in the LNamespace. Limit is nil if no LNamespace sets one: then the configuration's default applies.
+// Usage is an amount, and the limit in the LNamespace. Limit is nil if no LNamespace sets one: then the configuration's
+// default applies.
 type Usage struct {
 	Used  int32  `json:"used"`
 	Limit *int32 `json:"limit,omitempty"`
@@ -86,8 +90,9 @@ type Event struct {
 	Message string      `json:"message"`
 }
 
-// Of describes the namespace called name by the objects in view. tenant is the LNamespace of its tree, nil if there is none; known
-// reports whether that could be read. The caller adds Resources and Events. Of returns nil if there is no such namespace.
+// Of describes the namespace called name by the objects in view. tenant is the LNamespace of its tree, nil if there is
+// none; known reports whether that could be read. The caller adds Resources and Events. Of returns nil if there is no
+// such namespace.
 func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *Namespace {
 	node := view.Node(name)
 	if node == nil {
@@ -111,8 +116,8 @@ func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *N
 	return d
 }
 
-// RootOf returns the root of the namespace's tree by its ancestors; "" if it is in no tree, or halted. If some ancestors can't be read, it
-// may return the root that the operator's annotation on the namespace names.
+// RootOf returns the root of the namespace's tree by its ancestors; "" if it is in no tree, or halted. If some
+// ancestors can't be read, it may return the root that the operator's annotation on the namespace names.
 func RootOf(view tree.View, name string) string {
 	if !view.Partial && !view.Forest.Place(name).InTree() {
 		return ""
@@ -148,8 +153,8 @@ func limitsText(view tree.View, root string, depth int32, tenant *v1alpha1.LName
 	return l
 }
 
-// reportedConditions returns the conditions of the HierarchyConfiguration; if it has none, conditions for the problems that the
-// labels show.
+// reportedConditions returns the conditions of the HierarchyConfiguration; if it has none, conditions for the problems
+// that the labels show.
 func reportedConditions(view tree.View, node *tree.Node) []metav1.Condition {
 	all := append([]metav1.Condition{}, view.Conditions[node.Name]...)
 	if len(all) > 0 {

@@ -40,8 +40,9 @@ func view(partial bool, namespaces ...*forest.Namespace) tree.View {
 	return v
 }
 
-// payments returns a template and the three namespaces of a tree that references it. Label team comes from the template, annotation memo
-// from the root, and label app from the SubNamespace of pay-web. What is below pay-web may be deleted with it.
+// payments returns a template and the three namespaces of a tree that references it. Label team comes from the
+// template, annotation memo from the root, and label app from the SubNamespace of pay-web. What is below pay-web may be
+// deleted with it.
 func payments() []*forest.Namespace {
 	return []*forest.Namespace{
 		namespace("base", keys{"type": "template", "team": "neco"}, nil),

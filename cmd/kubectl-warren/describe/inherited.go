@@ -14,7 +14,8 @@ type Inherited struct {
 	Kind  string `json:"kind"`
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// From is where the value was set: a namespace above, a template, or the SubNamespace of this namespace or of one above.
+	// From is where the value was set: a namespace above, a template, or the SubNamespace of this namespace or of one
+	// above.
 	From string `json:"from"`
 }
 
@@ -61,9 +62,9 @@ func inheritedKeys(s *forest.Snapshot, n *forest.Namespace) []Inherited {
 	return all
 }
 
-// findOrigin returns where a value was set. It goes up from n while the operator wrote the key on the namespace above. If a bound
-// namespace's parent has another value or none, its SubNamespace has set the value. If the namespace above can't be read, findOrigin
-// returns its name: the value was set there or further up.
+// findOrigin returns where a value was set. It goes up from n while the operator wrote the key on the namespace above.
+// If a bound namespace's parent has another value or none, its SubNamespace has set the value. If the namespace above
+// can't be read, findOrigin returns its name: the value was set there or further up.
 func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string {
 	seen := map[string]bool{}
 	for !seen[n.Name] {

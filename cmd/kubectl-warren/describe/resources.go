@@ -55,8 +55,8 @@ func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, err
 	return kinds, nil
 }
 
-// resourcesIn returns the copies and sources in a namespace, and the kinds that the user may not list. It warns only about those of them
-// that are propagated by default: of the others, most clusters propagate none.
+// resourcesIn returns the copies and sources in a namespace, and the kinds that the user may not list. It warns only
+// about those of them that are propagated by default: of the others, most clusters propagate none.
 func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snapshot, namespace string) (all []Resource, unlisted []string,
 	err error) {
 	api, err := inv.ConnectDiscovering()

@@ -61,8 +61,8 @@ func (c Cascading) String() string {
 	return "allowed by " + c.By
 }
 
-// String is the amount used, and the limit. String includes copies and bytes only if the LNamespace limits them, because the
-// configuration's limits can't be read.
+// String is the amount used, and the limit. String includes copies and bytes only if the LNamespace limits them,
+// because the configuration's limits can't be read.
 func (l *Limits) String() string {
 	text := fmt.Sprintf("sub-namespaces %s, depth %s", l.SubNamespaces, l.Depth)
 	if l.Copies != nil {

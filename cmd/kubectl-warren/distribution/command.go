@@ -86,8 +86,8 @@ func planDistribution(ctx context.Context, inv *invocation.Invocation, names []s
 		if rd, err = readDistribution(inv, file); err != nil {
 			return err
 		}
-		// Existing copies belong to the object of this name in the cluster. Its status records which namespaces the names in spec.targets
-		// mean.
+		// Existing copies belong to the object of this name in the cluster. Its status records which namespaces the names in
+		// spec.targets mean.
 		if live, err := List(ctx, api, []string{rd.Name}); err == nil {
 			rd.UID, rd.Status = live[0].UID, live[0].Status
 		}

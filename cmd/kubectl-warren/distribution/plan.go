@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Step is one action and the namespaces in which the operator would take it. The steps conflict and unchanged are the namespaces without an
-// action.
+// Step is one action and the namespaces in which the operator would take it. The steps conflict and unchanged are the
+// namespaces without an action.
 type Step struct {
 	What       string   `json:"what"`
 	Namespaces []string `json:"namespaces"`
@@ -35,9 +35,10 @@ var verbs = []struct {
 	{"allow changes by users", []distribute.Verb{distribute.Unlock}},
 }
 
-// Plan describes what the operator would do for rd now, by the operator's own rules. It reads namespaces, and the metadata of all objects
-// with the kind and name of rd's copies. It doesn't know the operator's configuration: it assumes that this allows the kind and
-// conflictPolicy Overwrite, and protects no other namespaces. said are warnings about spec.targets.
+// Plan describes what the operator would do for rd now, by the operator's own rules. It reads namespaces, and the
+// metadata of all objects with the kind and name of rd's copies. It doesn't know the operator's configuration: it
+// assumes that this allows the kind and conflictPolicy Overwrite, and protects no other namespaces. said are warnings
+// about spec.targets.
 func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribution) (said []string, all []Step, err error) {
 	template, err := distribute.ReadTemplate(rd.Spec.Resource.Raw)
 	if err != nil {
@@ -77,8 +78,8 @@ func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribut
 	return describeReach(rd, d, f), steps(d, f, targets), nil
 }
 
-// describeReach returns a sentence if spec.targets selects every namespace without allNamespaces, and one about names that another
-// namespace has taken.
+// describeReach returns a sentence if spec.targets selects every namespace without allNamespaces, and one about names
+// that another namespace has taken.
 func describeReach(rd *v1alpha1.ResourceDistribution, d *distribute.Distribution, f *forest.Snapshot) (all []string) {
 	if d.Targets.Everybody() && rd.Spec.Targets.AllNamespaces == nil {
 		count := 0
@@ -129,11 +130,12 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 	return all
 }
 
-// protected reports whether a namespace is never a target, whatever the configuration is. It assumes that the operator runs in
-// warren-system.
+// protected reports whether a namespace is never a target, whatever the configuration is. It assumes that the operator
+// runs in warren-system.
 func protected(name string) bool { return strings.HasPrefix(name, "kube-") || name == "warren-system" }
 
-// WritePlan writes the warnings, and a line for each step with at most 50 names. A last line describes what a conflict holds back.
+// WritePlan writes the warnings, and a line for each step with at most 50 names. A last line describes what a conflict
+// holds back.
 func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, warnings []string, all []Step) error {
 	var text strings.Builder
 	for _, warning := range warnings {

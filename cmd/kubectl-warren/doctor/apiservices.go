@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// checkAPIServices names the APIServices that don't answer. While one doesn't, the list of the cluster's kinds is incomplete, so no
-// namespace can be emptied and deleted.
+// checkAPIServices names the APIServices that don't answer. While one doesn't, the list of the cluster's kinds is
+// incomplete, so no namespace can be emptied and deleted.
 func (p Patient) checkAPIServices(ctx context.Context) Check {
 	const name = "apiservices"
 	services := &unstructured.UnstructuredList{}

@@ -15,8 +15,9 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
-// manyBindings is the number of Warren's ClusterRoleBindings at which doctor begins to warn. With so many, a request costs the API
-// server about one and a half times the CPU time of a request without them: see B12 in docs/benchmarks.md.
+// manyBindings is the number of Warren's ClusterRoleBindings at which doctor begins to warn. With so many, a request
+// costs the API server about one and a half times the CPU time of a request without them: see B12 in
+// docs/benchmarks.md.
 const manyBindings = 1000
 
 // checkBindings counts the ClusterRoleBindings, because the API server reads all of them for each request of any user.

@@ -42,7 +42,8 @@ func find(policies []admissionv1.ValidatingAdmissionPolicy, name string) *admiss
 	return &policies[i]
 }
 
-// cage describes what the admission policy operator-cage-distribution lets the operator's token do with distributed copies.
+// cage describes what the admission policy operator-cage-distribution lets the operator's token do with distributed
+// copies.
 type cage string
 
 const (

@@ -13,8 +13,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// stepToKnow returns the next step of a check that needs the configuration in force, while that is not known. The operator has accepted a
-// file that it records, so a plugin that can't parse it is of another version.
+// stepToKnow returns the next step of a check that needs the configuration in force, while that is not known. The
+// operator has accepted a file that it records, so a plugin that can't parse it is of another version.
 func (f file) stepToKnow() string {
 	switch {
 	case f.text != "":
@@ -57,8 +57,8 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 
 var errNoConfigMapMounted = errors.New("no volume config is a ConfigMap")
 
-// readBroughtConfiguration reads the file that new Pods of the operator get, and returns it with the name of its ConfigMap. The error is
-// errNoConfigMapMounted if the operator's Deployment names no ConfigMap.
+// readBroughtConfiguration reads the file that new Pods of the operator get, and returns it with the name of its
+// ConfigMap. The error is errNoConfigMapMounted if the operator's Deployment names no ConfigMap.
 func (p Patient) readBroughtConfiguration(ctx context.Context) (text, from string, err error) {
 	deployment := &appsv1.Deployment{}
 	if err := p.API.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: v1alpha1.OperatorAccount}, deployment); err != nil {

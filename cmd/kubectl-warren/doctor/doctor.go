@@ -1,6 +1,6 @@
-// Package doctor checks from outside whether Warren is installed soundly on a cluster: its policies, webhooks, rights and kinds, as
-// far as a user with a kubeconfig can see them, without access to the operator. It changes nothing: all writes that it tries are
-// dry runs.
+// Package doctor checks from outside whether Warren is installed soundly on a cluster: its policies, webhooks, rights
+// and kinds, as far as a user with a kubeconfig can see them, without access to the operator. It changes nothing: all
+// writes that it tries are dry runs.
 package doctor
 
 import (
@@ -62,7 +62,8 @@ func warning(name, message, advice string) Check {
 	return Check{Name: name, Status: Warning, Message: message, Advice: advice}
 }
 
-// stepAfter returns what to do about an error that left a check without a result: only a missing right sends the user to a cluster admin.
+// stepAfter returns what to do about an error that left a check without a result: only a missing right sends the user
+// to a cluster admin.
 func stepAfter(err error) string {
 	if apierrors.IsForbidden(err) {
 		return "ask a cluster admin to run this"
@@ -70,7 +71,8 @@ func stepAfter(err error) string {
 	return "run this again"
 }
 
-// warnOfFailedList returns the warning that objects can't be listed. It sends the user to a cluster admin only if the user lacks the right.
+// warnOfFailedList returns the warning that objects can't be listed. It sends the user to a cluster admin only if the
+// user lacks the right.
 func warnOfFailedList(name, what string, err error) Check {
 	if apierrors.IsForbidden(err) {
 		return warning(name, "you may not list "+what+": "+err.Error(), stepAfter(err))

@@ -61,7 +61,8 @@ func (l leftOut) describe() []string {
 	return sentences
 }
 
-// readUpperNamespaces returns the namespaces that are a parent or a template of others: objects are copied only from these.
+// readUpperNamespaces returns the namespaces that are a parent or a template of others: objects are copied only from
+// these.
 func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, error) {
 	above := map[string]bool{}
 	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
@@ -74,8 +75,9 @@ func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, erro
 	return above, err
 }
 
-// findLeftOut adds to found the objects of a kind that mode All leaves out. It reads only metadata, so it doesn't find Secrets that are
-// left out because of their type. It does not report what a platform writes into every namespace by itself.
+// findLeftOut adds to found the objects of a kind that mode All leaves out. It reads only metadata, so it doesn't find
+// Secrets that are left out because of their type. It does not report what a platform writes into every namespace by
+// itself.
 func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, rules copies.Rules, above map[string]bool,
 	found *leftOut) error {
 	original, err := labels.NewRequirement(v1alpha1.LabelInheritedFrom, selection.DoesNotExist, nil)
@@ -97,8 +99,8 @@ func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, 
 	}, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})
 }
 
-// excludedBy reports whether and why a source isn't copied to every namespace below it. For an object that a platform writes into every
-// namespace, out is false.
+// excludedBy reports whether and why a source isn't copied to every namespace below it. For an object that a platform
+// writes into every namespace, out is false.
 func excludedBy(source *copies.Source, object client.Object) (why exclusion, out bool) {
 	switch {
 	case source.Invalid != "":

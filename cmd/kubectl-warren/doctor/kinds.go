@@ -45,8 +45,8 @@ func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	return judgeKinds(found)
 }
 
-// findKinds reads what the cluster shows of each propagated kind. It reads HierarchyConfigurations and Namespaces only if a kind is in
-// mode All.
+// findKinds reads what the cluster shows of each propagated kind. It reads HierarchyConfigurations and Namespaces only
+// if a kind is in mode All.
 func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration) ([]kindFound, error) {
 	var told map[string]troubles
 	var above map[string]bool

@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// checkSudoGroups looks for bindings of a tenant's group of sudoers outside of that tenant's tree. Every later sudoer, and any user who
-// creates a tenant of that name, would get the rights of these bindings.
+// checkSudoGroups looks for bindings of a tenant's group of sudoers outside of that tenant's tree. Every later sudoer,
+// and any user who creates a tenant of that name, would get the rights of these bindings.
 func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
 	trees := map[string]map[string]string{} // namespace → labels
@@ -43,9 +43,9 @@ func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	return warning(name, "bound outside of their tenants: "+forest.Few(foreign), "remove these bindings, or bind groups of another name")
 }
 
-// groupsOutOfPlace returns the groups of sudoers to which a binding grants a role outside of their tenant's tree. It leaves out the
-// operator's own binding by which sudoers may edit their LNamespace. tree are the labels of the binding's namespace; none for a
-// ClusterRoleBinding.
+// groupsOutOfPlace returns the groups of sudoers to which a binding grants a role outside of their tenant's tree. It
+// leaves out the operator's own binding by which sudoers may edit their LNamespace. tree are the labels of the
+// binding's namespace; none for a ClusterRoleBinding.
 func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map[string]string) []string {
 	var found []string
 	for _, s := range subjects {
@@ -68,8 +68,8 @@ func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map
 	return found
 }
 
-// checkProtected looks for namespaces that only the operator's configuration protects. The policies don't read the configuration, so they
-// don't protect these namespaces.
+// checkProtected looks for namespaces that only the operator's configuration protects. The policies don't read the
+// configuration, so they don't protect these namespaces.
 func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkOwners looks for LNamespaces and SubNamespaces whose name a namespace has that is not theirs. That namespace may be a stranger's, or
-// it was theirs and somebody replaced it by a manifest without our keys, so that its rights and copies are gone.
+// checkOwners looks for LNamespaces and SubNamespaces whose name a namespace has that is not theirs. That namespace may
+// be a stranger's, or it was theirs and somebody replaced it by a manifest without our keys, so that its rights and
+// copies are gone.
 func (p Patient) checkOwners(ctx context.Context) Check {
 	const name = "owners"
 	var without []string

@@ -33,7 +33,8 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 	return append(checks, checkComponents(policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace))...)
 }
 
-// checkPolicy checks that the policy is in force: it exists, has failurePolicy Fail, names the operator, and is bound with action Deny.
+// checkPolicy checks that the policy is in force: it exists, has failurePolicy Fail, names the operator, and is bound
+// with action Deny.
 func checkPolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy,
 	bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
 	name := "policy/" + e.Name
@@ -88,8 +89,8 @@ func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissi
 	return ""
 }
 
-// matchesEverything returns the matchResources of a binding for all objects, which is nil, or, if mark is not "", for all objects with the
-// label mark. The latter has the empty selectors that the API server fills in.
+// matchesEverything returns the matchResources of a binding for all objects, which is nil, or, if mark is not "", for
+// all objects with the label mark. The latter has the empty selectors that the API server fills in.
 func matchesEverything(mark string) *admissionv1.MatchResources {
 	if mark == "" {
 		return nil

@@ -26,8 +26,8 @@ var violated = regexp.MustCompile(`violates PodSecurity "([a-z]+):`)
 const readDefaultLevel = "look at the API server's --admission-control-config-file: the default of PodSecurity should be baseline or " +
 	"restricted"
 
-// podSecurity finds the cluster's default level of pod security, which no API returns: it tries to create a privileged pod, by dry
-// run, in a namespace without a level of its own.
+// podSecurity finds the cluster's default level of pod security, which no API returns: it tries to create a privileged
+// pod, by dry run, in a namespace without a level of its own.
 func (p Patient) podSecurity(ctx context.Context) Check {
 	const name = "pod-security"
 	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespacePublic, "kube-node-lease"} {

@@ -13,7 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// Minor versions of Kubernetes 1: the oldest that Warren supports, and the first that has constrained impersonation by default.
+// Minor versions of Kubernetes 1: the oldest that Warren supports, and the first that has constrained impersonation by
+// default.
 const (
 	oldest      = 34
 	constrained = 36
@@ -56,7 +57,8 @@ func (p Patient) checkServer(ctx context.Context, f file) Check {
 	return judgeServer(v.GitVersion, minor, offers, f)
 }
 
-// gateOn is the line by which the metrics of an API server show that it has constrained impersonation, whatever its version.
+// gateOn is the line by which the metrics of an API server show that it has constrained impersonation, whatever its
+// version.
 var gateOn = regexp.MustCompile(`(?m)^kubernetes_feature_enabled\{name="ConstrainedImpersonation",[^}]*\} 1$`)
 
 func offersConstrained(metrics string) bool { return gateOn.MatchString(metrics) }

@@ -26,8 +26,8 @@ const reviewsAtOnce = 16
 // neededVerbs are what the operator does with objects of a propagated kind.
 var neededVerbs = []string{"get", "list", "watch", "create", "update", "delete"}
 
-// checkSight asks the API server's authorizer whether the operator has all of neededVerbs on each propagated kind. It does not ask for bind
-// and escalate, which copies of Roles and RoleBindings need too.
+// checkSight asks the API server's authorizer whether the operator has all of neededVerbs on each propagated kind. It
+// does not ask for bind and escalate, which copies of Roles and RoleBindings need too.
 func (p Patient) checkSight(ctx context.Context, f file) Check {
 	const name = "sight"
 	if f.unknown != nil {
@@ -58,8 +58,8 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 		forest.Few(lacking), adviseSight(f))
 }
 
-// findBlind returns which rights on a kind the operator lacks: in the whole cluster or, with another scope than Cluster, in each of
-// the namespaces. It returns none for a kind that the API server doesn't serve.
+// findBlind returns which rights on a kind the operator lacks: in the whole cluster or, with another scope than
+// Cluster, in each of the namespaces. It returns none for a kind that the API server doesn't serve.
 func (p Patient) findBlind(ctx context.Context, kind config.PropagatedKind, namespaces []string) ([]string, error) {
 	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 	switch {
@@ -97,7 +97,8 @@ func (p Patient) findBlind(ctx context.Context, kind config.PropagatedKind, name
 	return found, err
 }
 
-// findMissing returns the verbs that the operator lacks on a resource in a namespace or, if that is "", in the whole cluster.
+// findMissing returns the verbs that the operator lacks on a resource in a namespace or, if that is "", in the whole
+// cluster.
 func (p Patient) findMissing(ctx context.Context, resource schema.GroupResource, namespace string) ([]string, error) {
 	var missing []string
 	for _, verb := range neededVerbs {

@@ -16,7 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkSources looks for objects of the configured kinds that have the label propagate, but that the operator can't copy.
+// checkSources looks for objects of the configured kinds that have the label propagate, but that the operator can't
+// copy.
 func (p Patient) checkSources(ctx context.Context, f file) Check {
 	const name = "sources"
 	if f.unknown != nil {
@@ -42,7 +43,8 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 			"the label off")
 }
 
-// findUnsound returns the objects of a kind, as KIND NAMESPACE/NAME, that have the label propagate, but that the operator can't copy.
+// findUnsound returns the objects of a kind, as KIND NAMESPACE/NAME, that have the label propagate, but that the
+// operator can't copy.
 func (p Patient) findUnsound(ctx context.Context, s *forest.Snapshot, kind schema.GroupVersionKind) ([]string, error) {
 	mapping, err := apianswer.MappingOf(p.Served, kind)
 	if meta.IsNoMatchError(err) {

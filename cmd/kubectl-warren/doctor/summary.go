@@ -37,7 +37,8 @@ func summariseChecks(checks []Check) string {
 	return terminal.Escape(strings.Join(append(parts, fmt.Sprintf("%d of %d checks are ok", len(names[OK]), len(checks))), "; ")) + "\n"
 }
 
-// colourChecks colours the first word of each line of a table of checks, if the output is a terminal and NO_COLOR is not set.
+// colourChecks colours the first word of each line of a table of checks, if the output is a terminal and NO_COLOR is
+// not set.
 func colourChecks(table []byte, isTerminal bool) []byte {
 	if _, unwanted := os.LookupEnv("NO_COLOR"); unwanted || !isTerminal {
 		return table

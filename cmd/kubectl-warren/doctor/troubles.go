@@ -20,8 +20,8 @@ type troubles map[v1alpha1.Reason][]string
 // namedCopy matches how condition Propagated names a missing copy, and captures the copy's kind.
 var namedCopy = regexp.MustCompile(`(?:^|; )([A-Z][A-Za-z0-9]*) "[^"]*" from "`)
 
-// readTroubles returns the troubles that HierarchyConfigurations report, by kind. A condition has only one reason, and names at most
-// ten copies.
+// readTroubles returns the troubles that HierarchyConfigurations report, by kind. A condition has only one reason, and
+// names at most ten copies.
 func (p Patient) readTroubles(ctx context.Context) (map[string]troubles, error) {
 	told := map[string]troubles{}
 	err := gather.Each(ctx, p.API, &v1alpha1.HierarchyConfigurationList{}, func(o client.Object) {

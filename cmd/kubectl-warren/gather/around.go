@@ -11,7 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Around returns a view of the whole forest or, for a user without cluster-wide rights, of what the user may read around the namespace.
+// Around returns a view of the whole forest or, for a user without cluster-wide rights, of what the user may read
+// around the namespace.
 func Around(ctx context.Context, api client.Client, name string) (tree.View, error) {
 	view, err := Forest(ctx, api)
 	if failure.Refused(err) {
@@ -20,8 +21,8 @@ func Around(ctx context.Context, api client.Client, name string) (tree.View, err
 	return view, err
 }
 
-// gatherSurroundings returns a view of a namespace, its ancestors and its children, as far as a user without cluster-wide rights
-// may read them.
+// gatherSurroundings returns a view of a namespace, its ancestors and its children, as far as a user without
+// cluster-wide rights may read them.
 func gatherSurroundings(ctx context.Context, api client.Client, name string) (tree.View, error) {
 	view := EmptyView()
 	view.Partial = true
@@ -50,7 +51,8 @@ func gatherSurroundings(ctx context.Context, api client.Client, name string) (tr
 	return view, nil
 }
 
-// Below returns a view of the whole forest or, for a user without cluster-wide rights, of what the user may read below the namespace.
+// Below returns a view of the whole forest or, for a user without cluster-wide rights, of what the user may read below
+// the namespace.
 func Below(ctx context.Context, api client.Client, name string) (tree.View, error) {
 	view, err := Forest(ctx, api)
 	if failure.Refused(err) {

@@ -10,8 +10,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// ReadStoredConfig reads the configuration file in force, which the operator records in the cluster. name is what messages call that
-// file. If the operator has recorded none yet, the error is NotFound.
+// ReadStoredConfig reads the configuration file in force, which the operator records in the cluster. name is what
+// messages call that file. If the operator has recorded none yet, the error is NotFound.
 func ReadStoredConfig(ctx context.Context, api client.Reader, namespace string) (name, text string, err error) {
 	stored := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: namespace, Name: v1alpha1.AcceptedConfigName}

@@ -1,5 +1,5 @@
-// Package gather reads the objects that the commands show and decide on, with the caller's rights only. A user without cluster-wide
-// rights sees less of the forest, Warren's trees of namespaces, and the results say so.
+// Package gather reads the objects that the commands show and decide on, with the caller's rights only. A user without
+// cluster-wide rights sees less of the forest, Warren's trees of namespaces, and the results say so.
 package gather
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// Forest reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists, however many
-// namespaces there are. For a user who may not list namespaces, the error is the API server's 403.
+// Forest reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged
+// lists, however many namespaces there are. For a user who may not list namespaces, the error is the API server's 403.
 func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	view := EmptyView()
 	list := &metav1.PartialObjectMetadataList{}
@@ -43,8 +43,8 @@ func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	return view, nil
 }
 
-// Unread explains why the objects of a kind could not be listed. what is the kind's plural. err is a refusal, or reports that the API
-// server doesn't serve the kind.
+// Unread explains why the objects of a kind could not be listed. what is the kind's plural. err is a refusal, or
+// reports that the API server doesn't serve the kind.
 func Unread(what string, err error) string {
 	if failure.Refused(err) {
 		return "you may not list " + what
@@ -60,8 +60,9 @@ func EmptyView() tree.View {
 	}
 }
 
-// protectedName reports whether a name is protected in every configuration. For a name that only the configuration protects, condition
-// Halted of a HierarchyConfiguration has reason Protected. So the plugin needs no access to the operator's namespace.
+// protectedName reports whether a name is protected in every configuration. For a name that only the configuration
+// protects, condition Halted of a HierarchyConfiguration has reason Protected. So the plugin needs no access to the
+// operator's namespace.
 func protectedName(name string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-")
 }

@@ -41,9 +41,9 @@ type OwnTrees struct {
 	Unseen []string
 }
 
-// Own returns the namespaces of the tree with the given root or, for "", of all trees that the user can find. A user who may list
-// namespaces can find every tree. For any other user, FindTops chooses where the search begins. homes are the namespaces that the
-// kubeconfig names.
+// Own returns the namespaces of the tree with the given root or, for "", of all trees that the user can find. A user
+// who may list namespaces can find every tree. For any other user, FindTops chooses where the search begins. homes are
+// the namespaces that the kubeconfig names.
 func Own(ctx context.Context, api client.Client, root string, homes []string) (own OwnTrees, err error) {
 	view, err := Forest(ctx, api)
 	tops := slices.DeleteFunc([]string{root}, func(name string) bool { return name == "" })
@@ -91,9 +91,10 @@ func ownNamespace(f *forest.Snapshot, node *tree.Node) OwnNamespace {
 	return own
 }
 
-// FindTops returns the namespaces at which a walk begins for a user who may not list namespaces: the tenants that the user's rights name,
-// those that list the user, and the trees of homes, at least one namespace that the kubeconfig names. In the tree of a home, it is the
-// highest namespace that the user may read. If there are none, the error advises how to name a tenant.
+// FindTops returns the namespaces at which a walk begins for a user who may not list namespaces: the tenants that the
+// user's rights name, those that list the user, and the trees of homes, at least one namespace that the kubeconfig
+// names. In the tree of a home, it is the highest namespace that the user may read. If there are none, the error
+// advises how to name a tenant.
 func FindTops(ctx context.Context, api client.Client, homes []string, advice string) ([]string, error) {
 	rights, unlooked, err := ownrights.Ask(ctx, api, homes[0])
 	switch {
@@ -132,8 +133,9 @@ type NoTopError string
 
 func (e NoTopError) Error() string { return string(e) }
 
-// Climb goes up from the namespace called name. It returns the highest namespace that the user may read, and the tenant, which is the
-// root of the tree and may be higher. Both are empty if the namespace is in no tree, or can't be read.
+// Climb goes up from the namespace called name. It returns the highest namespace that the user may read, and the
+// tenant, which is the root of the tree and may be higher. Both are empty if the namespace is in no tree, or can't be
+// read.
 func Climb(ctx context.Context, api client.Reader, name string) (top, tenant string, err error) {
 	for range forest.MaxDepth {
 		namespace, err := ReadNamespace(ctx, api, name)
@@ -156,7 +158,8 @@ func Climb(ctx context.Context, api client.Reader, name string) (top, tenant str
 	return top, tenant, nil
 }
 
-// tenantsListing returns the tenants that list the user, among those whose LNamespace and root namespace the user may read.
+// tenantsListing returns the tenants that list the user, among those whose LNamespace and root namespace the user may
+// read.
 func tenantsListing(ctx context.Context, api client.Client) ([]string, error) {
 	me, err := ownrights.Identify(ctx, api)
 	if err != nil && !failure.Refused(err) {

@@ -19,7 +19,8 @@ import (
 // AtOnce is how many namespaces, kinds or tenants a command reads at the same time.
 const AtOnce = 8
 
-// step is a namespace that a walk reads: one that the user named (parent is ""), or a child that its parent's objects name.
+// step is a namespace that a walk reads: one that the user named (parent is ""), or a child that its parent's objects
+// name.
 type step struct {
 	name, parent string
 	bound        bool
@@ -37,9 +38,9 @@ type sight struct {
 	next       []step
 }
 
-// Walk goes down from the namespaces called names. In each it reads what a user without cluster-wide rights may read: its Namespace,
-// its SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces whose children the user may
-// not read.
+// Walk goes down from the namespaces called names. In each it reads what a user without cluster-wide rights may read:
+// its Namespace, its SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces
+// whose children the user may not read.
 func Walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
 	var level []step
 	for _, name := range names {
@@ -49,8 +50,8 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 	return view, closed, err
 }
 
-// WalkFound is Walk from tops that FindTops has found. unseen are those in which the user may read nothing: the view has them as roots, by
-// their names alone.
+// WalkFound is Walk from tops that FindTops has found. unseen are those in which the user may read nothing: the view
+// has them as roots, by their names alone.
 func WalkFound(ctx context.Context, api client.Reader, tops []string) (view tree.View, closed, unseen []string, err error) {
 	var level []step
 	for _, name := range tops {
@@ -153,8 +154,9 @@ func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight,
 	return found, nil
 }
 
-// readNamespace returns the namespace; nil if it doesn't exist, or not below the step's parent. If the user may not read it, readNamespace
-// returns it as the parent's objects describe it, or nil if they don't report that it exists. Without a parent, it returns it as a root.
+// readNamespace returns the namespace; nil if it doesn't exist, or not below the step's parent. If the user may not
+// read it, readNamespace returns it as the parent's objects describe it, or nil if they don't report that it exists.
+// Without a parent, it returns it as a root.
 func (s step) readNamespace(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
 	object, err := ReadNamespace(ctx, api, s.name)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// columnsPrinter is kubectl's printer of columns that the user has chosen. Before it prints an object, it escapes all characters that a
-// terminal would obey, among them the line feed: kubectl escapes only some.
+// columnsPrinter is kubectl's printer of columns that the user has chosen. Before it prints an object, it escapes all
+// characters that a terminal would obey, among them the line feed: kubectl escapes only some.
 type columnsPrinter struct{ printers.ResourcePrinter }
 
 // PrintObj implements printers.ResourcePrinter.

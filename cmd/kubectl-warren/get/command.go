@@ -1,6 +1,6 @@
-// Package get is the command get: it lists objects in all namespaces of the user's own trees, as "kubectl get --all-namespaces"
-// does for the cluster. RBAC can't filter a list of the whole cluster, so the command lists each namespace separately and merges
-// the answers.
+// Package get is the command get: it lists objects in all namespaces of the user's own trees, as "kubectl get
+// --all-namespaces" does for the cluster. RBAC can't filter a list of the whole cluster, so the command lists each
+// namespace separately and merges the answers.
 package get
 
 import (

@@ -54,14 +54,16 @@ func (r *requests) request(namespace string, o metav1.ListOptions) *rest.Request
 	return r.client.Get().Namespace(namespace).Resource(r.mapping.Resource.Resource).VersionedParams(&o, metav1.ParameterCodec)
 }
 
-// answer is what a namespace holds: the pages of its list, each a table or a list of objects, and the version of the list.
+// answer is what a namespace holds: the pages of its list, each a table or a list of objects, and the version of the
+// list.
 type answer struct {
 	namespace, version string
 	pages              []runtime.Object
 	refused            bool
 }
 
-// listNamespace lists one namespace page by page. If the user lacks the right, it returns no error, but an answer with refused set.
+// listNamespace lists one namespace page by page. If the user lacks the right, it returns no error, but an answer with
+// refused set.
 func (r *requests) listNamespace(ctx context.Context, namespace string) (answer, error) {
 	found := answer{namespace: namespace}
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
@@ -117,8 +119,8 @@ func (a *answers) refused() []string {
 	return names
 }
 
-// warnRefused prints one line that names, for each kind, the namespaces that were left out because the user lacks the right. It
-// returns an error if a single kind was asked for and all namespaces were left out.
+// warnRefused prints one line that names, for each kind, the namespaces that were left out because the user lacks the
+// right. It returns an error if a single kind was asked for and all namespaces were left out.
 func warnRefused(inv *invocation.Invocation, all []*answers, namespaces int) error {
 	var refusals []string
 	for _, a := range all {

@@ -45,8 +45,8 @@ func (f *follower) note(namespace string, watched bool) {
 	f.known[namespace] = watched
 }
 
-// watch prints what changes in each namespace after it was listed, and all objects of later namespaces. It ends when ctx is done, or when a
-// watch fails for another reason than a missing right.
+// watch prints what changes in each namespace after it was listed, and all objects of later namespaces. It ends when
+// ctx is done, or when a watch fails for another reason than a missing right.
 func (f *follower) watch(ctx context.Context) error {
 	var following context.Context
 	f.group, following = errgroup.WithContext(ctx)
@@ -78,7 +78,8 @@ func (f *follower) follow(ctx context.Context, one answer) {
 	})
 }
 
-// followNew looks for new namespaces again and again. An error of one search doesn't end it, because the next one may succeed.
+// followNew looks for new namespaces again and again. An error of one search doesn't end it, because the next one may
+// succeed.
 func (f *follower) followNew(ctx context.Context) error {
 	for {
 		if err := pause.For(ctx, lookAgain); err != nil {
@@ -101,7 +102,8 @@ func (f *follower) followNew(ctx context.Context) error {
 	}
 }
 
-// exclusively returns a function that prints one object at a time, because the watches of all namespaces share the printer and out.
+// exclusively returns a function that prints one object at a time, because the watches of all namespaces share the
+// printer and out.
 func (p *printer) exclusively(out io.Writer) func(runtime.Object) error {
 	var mu sync.Mutex
 	return func(object runtime.Object) error {
@@ -114,11 +116,12 @@ func (p *printer) exclusively(out io.Writer) func(runtime.Object) error {
 	}
 }
 
-// watchPause is the least time between two watches of a namespace, so that an API server that ends them at once is not asked in a loop.
+// watchPause is the least time between two watches of a namespace, so that an API server that ends them at once is not
+// asked in a loop.
 const watchPause = time.Second
 
-// followNamespace watches one namespace. The API server ends every watch after a while. Then the next watch continues at the same
-// version, or after a new list if the API server no longer has the changes since that version.
+// followNamespace watches one namespace. The API server ends every watch after a while. Then the next watch continues
+// at the same version, or after a new list if the API server no longer has the changes since that version.
 func (r *requests) followNamespace(ctx context.Context, from answer, show func(runtime.Object) error) error {
 	for {
 		var err error

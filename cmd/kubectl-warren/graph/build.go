@@ -11,15 +11,16 @@ import (
 
 // Facts are what could be read of a cluster, by lists or from caches. The slices may be in any order.
 type Facts struct {
-	// View has the namespaces, the conditions of the HierarchyConfigurations and the SubNamespaces; gather.EmptyView begins one.
+	// View has the namespaces, the conditions of the HierarchyConfigurations and the SubNamespaces; gather.EmptyView
+	// begins one.
 	View    tree.View
 	Tenants []*v1alpha1.LNamespace
 	// Unread names what could not be read, in sentences.
 	Unread []string
 }
 
-// Build makes the forest of the trees that begin at roots, or of all trees. It fails if a root does not exist, or is not in the forest.
-// Equal facts give equal forests.
+// Build makes the forest of the trees that begin at roots, or of all trees. It fails if a root does not exist, or is
+// not in the forest. Equal facts give equal forests.
 func Build(facts Facts, roots ...string) (*Forest, error) {
 	b := newBuilder(facts)
 	tops := facts.View.All()
@@ -54,7 +55,8 @@ func (f *Forest) OnlyTroubled() *Forest {
 	return some
 }
 
-// Tree returns the forest with only the namespace called name and what is below it; nil where the forest has no such namespace.
+// Tree returns the forest with only the namespace called name and what is below it; nil where the forest has no such
+// namespace.
 func (f *Forest) Tree(name string) *Forest {
 	var one *Forest
 	f.Walk(func(n *Node, _ int) {
@@ -193,8 +195,8 @@ func (b *builder) unmadeBelow(parent string) []*Node {
 	return nodes
 }
 
-// strayNodes returns the trees that View.All doesn't return: LNamespaces without a namespace, and namespaces in no tree that have
-// SubNamespaces.
+// strayNodes returns the trees that View.All doesn't return: LNamespaces without a namespace, and namespaces in no tree
+// that have SubNamespaces.
 func (b *builder) strayNodes() []*Node {
 	var nodes []*Node
 	for _, tenant := range b.tenants {
@@ -216,8 +218,8 @@ func (b *builder) strayNodes() []*Node {
 	return nodes
 }
 
-// addProblems adds the conditions with status False whose type no problem of the node has yet. It never adds Stalled, and adds Ready
-// only if there is no other problem.
+// addProblems adds the conditions with status False whose type no problem of the node has yet. It never adds Stalled,
+// and adds Ready only if there is no other problem.
 func (n *Node) addProblems(of Object, conditions []metav1.Condition) {
 	add := func(c metav1.Condition) {
 		known := slices.ContainsFunc(n.Problems, func(p Condition) bool { return p.Type == c.Type })

@@ -117,8 +117,8 @@ func readOwn(ctx context.Context, inv *invocation.Invocation, api client.Client)
 	return ReadFound(ctx, api, tops)
 }
 
-// drawingTime returns the time in epoch, the value of SOURCE_DATE_EPOCH, or now if it is "". With a fixed time, the same forest gives
-// the same bytes.
+// drawingTime returns the time in epoch, the value of SOURCE_DATE_EPOCH, or now if it is "". With a fixed time, the
+// same forest gives the same bytes.
 func drawingTime(epoch string) (time.Time, error) {
 	if epoch == "" {
 		return time.Now(), nil
@@ -155,7 +155,8 @@ func readerName(ctx context.Context, api client.Client) (string, error) {
 	return me.Username, nil
 }
 
-// writeWhole writes a file that only its owner may read. Until all of it is written, a file of that name stays as it is.
+// writeWhole writes a file that only its owner may read. Until all of it is written, a file of that name stays as it
+// is.
 func writeWhole(name string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if errors.Is(err, fs.ErrNotExist) {

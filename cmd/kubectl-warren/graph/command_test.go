@@ -37,8 +37,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// lists starts an API server that has one tenant with that many sub-namespaces. It returns its address, and by method and path how often
-// each list was requested.
+// lists starts an API server that has one tenant with that many sub-namespaces. It returns its address, and by method
+// and path how often each list was requested.
 func lists(t *testing.T, subs int) (address string, asked map[string]int) {
 	asked = map[string]int{}
 	item := func(name, label, value string) string {
@@ -67,8 +67,8 @@ func lists(t *testing.T, subs int) (address string, asked map[string]int) {
 	return server.URL, asked
 }
 
-// runGraph carries out the command and returns what it writes. If out is not nil, it is the command's standard output, and only the rest
-// is returned.
+// runGraph carries out the command and returns what it writes. If out is not nil, it is the command's standard output,
+// and only the rest is returned.
 func runGraph(t *testing.T, address string, out *os.File, args ...string) (written string, err error) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

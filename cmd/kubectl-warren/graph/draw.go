@@ -13,7 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Measures of a drawing, in pixels. A cell is the width of a character in the widest usual monospaced font at 12 pixels.
+// Measures of a drawing, in pixels. A cell is the width of a character in the widest usual monospaced font at 12
+// pixels.
 const (
 	cell       = 7.5
 	lineHeight = 16
@@ -53,15 +54,16 @@ type Box struct {
 	below []*Box
 }
 
-// Text is one line of text. Length is its width if it has characters beyond ASCII, which may be drawn in another font, and 0 otherwise.
+// Text is one line of text. Length is its width if it has characters beyond ASCII, which may be drawn in another font,
+// and 0 otherwise.
 type Text struct {
 	Class        string
 	X, Y, Length int
 	Text         string
 }
 
-// WriteSVG writes the forest as an SVG file with a legend. Where the forest has more than 500 rows, the deepest levels are folded, or the
-// last trees left out, and warning says so.
+// WriteSVG writes the forest as an SVG file with a legend. Where the forest has more than 500 rows, the deepest levels
+// are folded, or the last trees left out, and warning says so.
 func (f *Forest) WriteSVG(w io.Writer, o Options) (warning string, err error) {
 	drawing := f.Draw(o)
 	_, levels, left := f.fitLevels(o.Depth, maxDrawn)

@@ -1,7 +1,7 @@
 package graph
 
-// folded returns the forest with at most the given number of levels below the first row of each tree. Node.Below still counts the rows that
-// are left out.
+// folded returns the forest with at most the given number of levels below the first row of each tree. Node.Below still
+// counts the rows that are left out.
 func (f *Forest) folded(levels int) *Forest {
 	some := &Forest{Trees: foldBelow(f.Trees, levels), Counts: f.Counts, Unread: f.Unread}
 	return some
@@ -35,9 +35,10 @@ func (f *Forest) rowsByDepth() []int {
 	return counts
 }
 
-// fitLevels returns the forest with at most depth levels below the first row of each tree (all, if negative), and at most as many rows
-// as most. If it leaves out levels because of most, levels is the number of levels that it shows; otherwise -1. If even the first rows
-// of the trees are too many, it keeps only the first trees; left is the number of the other trees.
+// fitLevels returns the forest with at most depth levels below the first row of each tree (all, if negative), and at
+// most as many rows as most. If it leaves out levels because of most, levels is the number of levels that it shows;
+// otherwise -1. If even the first rows of the trees are too many, it keeps only the first trees; left is the number of
+// the other trees.
 func (f *Forest) fitLevels(depth, most int) (some *Forest, levels, left int) {
 	rows := f.rowsByDepth()
 	if depth < 0 || depth >= len(rows) {

@@ -107,7 +107,8 @@ func TestRootsWithinOneAnother(t *testing.T) {
 	}
 }
 
-// Each text format has every namespace of the specification's forest once. The format encloses a name in the texts of around.
+// Each text format has every namespace of the specification's forest once. The format encloses a name in the texts of
+// around.
 func TestFormatsShowEachNamespaceOnce(t *testing.T) {
 	around := map[string][2]string{"html": {"<b>", "</b>"}, "svg": {"\">", "</text>"}, "mermaid": {"\"", "<br>"}}
 	for _, format := range formats {

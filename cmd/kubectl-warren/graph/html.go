@@ -13,8 +13,8 @@ import (
 //go:embed assets
 var Assets embed.FS
 
-// Templates are the parts of a page, each with the type of its data: "tree" of []*Row, "branch" and "row" of a *Row, "controls" of a
-// page with fields People and Drawing, "legend", and "drawing" of a *Drawing.
+// Templates are the parts of a page, each with the type of its data: "tree" of []*Row, "branch" and "row" of a *Row,
+// "controls" of a page with fields People and Drawing, "legend", and "drawing" of a *Drawing.
 var Templates = template.Must(template.ParseFS(Assets, "assets/*.html"))
 
 const (
@@ -29,8 +29,8 @@ type Options struct {
 	About
 	// People reports whether the lists of the tenants are shown.
 	People bool
-	// Depth is how many levels below the first row of a tree are shown or begin unfolded; negative for all. A page of more than 300 rows then
-	// begins folded.
+	// Depth is how many levels below the first row of a tree are shown or begin unfolded; negative for all. A page of more
+	// than 300 rows then begins folded.
 	Depth int
 }
 
@@ -46,7 +46,8 @@ type page struct {
 	Drawing  *Drawing
 }
 
-// WriteHTML writes the forest as one HTML file that needs nothing else: all rows are in its markup, and it sends no requests.
+// WriteHTML writes the forest as one HTML file that needs nothing else: all rows are in its markup, and it sends no
+// requests.
 func (f *Forest) WriteHTML(w io.Writer, o Options) (warning string, err error) {
 	p := page{Head: f.Head(o.About), People: o.People}
 	style := readAsset("forest.css")

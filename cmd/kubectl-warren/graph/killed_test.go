@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// killedAt is the environment variable with the address of the API server from which a child of the test draws forest.html in its folder.
+// killedAt is the environment variable with the address of the API server from which a child of the test draws
+// forest.html in its folder.
 const killedAt = "WARREN_TEST_KILLED_AT"
 
 func TestKilledWhileWriting(t *testing.T) {
@@ -25,8 +26,8 @@ func TestKilledWhileWriting(t *testing.T) {
 	})
 }
 
-// isKilledInside runs the command over an old file and kills it as soon as it writes. It reports whether it was killed before all was
-// written.
+// isKilledInside runs the command over an old file and kills it as soon as it writes. It reports whether it was killed
+// before all was written.
 func isKilledInside(t *testing.T, address string) bool {
 	t.Helper()
 	dir := t.TempDir()

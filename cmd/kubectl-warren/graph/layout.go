@@ -9,7 +9,8 @@ import (
 // aspect is the ratio of width to height that a drawing of many trees should have.
 const aspect = 1.5
 
-// packTrees places the trees one below the other, in as many columns as give the drawing about the ratio aspect of width to height.
+// packTrees places the trees one below the other, in as many columns as give the drawing about the ratio aspect of
+// width to height.
 func (d *Drawing) packTrees(tops []*Box) {
 	area, highest := 0, 0
 	widths, heights := make([]int, len(tops)), make([]int, len(tops))
@@ -35,8 +36,8 @@ func (d *Drawing) packTrees(tops []*Box) {
 	}
 }
 
-// placeBelow lays the tree of a box out from the point 0,0 and returns its size: a column for each level, a row for each leaf, and each box
-// in the middle of those below it.
+// placeBelow lays the tree of a box out from the point 0,0 and returns its size: a column for each level, a row for
+// each leaf, and each box in the middle of those below it.
 func (b *Box) placeBelow() (width, height int) {
 	var widths []int
 	b.measureLevels(0, &widths)
@@ -66,7 +67,8 @@ func (b *Box) placeColumns(x int, widths []int) {
 	}
 }
 
-// placeRows sets Y of the box and of those below it in the tree, from y downwards, and returns the height that they need.
+// placeRows sets Y of the box and of those below it in the tree, from y downwards, and returns the height that they
+// need.
 func (b *Box) placeRows(y int) int {
 	b.Y = y
 	if len(b.below) == 0 {
@@ -157,7 +159,8 @@ var legendKinds = []Kind{
 	KindUnmadeSub, KindUnmadeTenant,
 }
 
-// addLegend adds a box for each kind that the drawing has. These boxes are below all others, in as many lines as the width requires.
+// addLegend adds a box for each kind that the drawing has. These boxes are below all others, in as many lines as the
+// width requires.
 func (d *Drawing) addLegend() {
 	drawn := map[string]bool{}
 	for _, b := range d.Boxes {

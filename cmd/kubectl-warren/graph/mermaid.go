@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// mermaidShapes are the shapes of the kinds of rows, by Kind.Class. A class that the map lacks gets a plain box. The two halves of a shape
-// enclose the text.
+// mermaidShapes are the shapes of the kinds of rows, by Kind.Class. A class that the map lacks gets a plain box. The
+// two halves of a shape enclose the text.
 var mermaidShapes = map[string][2]string{
 	"tenant": {"[[", "]]"}, "sub": {"(", ")"}, "placed": {"([", "])"}, "template": {"[(", ")]"}, "instance": {"{{", "}}"},
 	"unmanaged": {"[/", "/]"}, "missing": {">", "]"}, "unmade": {"[/", "\\]"},
@@ -60,8 +60,9 @@ const (
 	maxMermaidSize  = 50_000
 )
 
-// WriteMermaid writes the forest as a flow chart of Mermaid. Mermaid refuses more than 500 edges or 50,000 characters: the deepest levels
-// are folded until the chart fits. If that is not enough, the last trees are left out. warning says so.
+// WriteMermaid writes the forest as a flow chart of Mermaid. Mermaid refuses more than 500 edges or 50,000 characters:
+// the deepest levels are folded until the chart fits. If that is not enough, the last trees are left out. warning says
+// so.
 func (f *Forest) WriteMermaid(w io.Writer, o Options) (warning string, err error) {
 	for most := maxMermaidEdges; ; most = most * 9 / 10 {
 		some, levels, left := f.fitLevels(o.Depth, max(most, 2))
@@ -102,7 +103,8 @@ func (f *Forest) mermaid(o Options, left int) []byte {
 	return chart.Bytes()
 }
 
-// encodeMermaid writes each character that may mean something to Mermaid or to HTML as an entity of Mermaid, such as #35;.
+// encodeMermaid writes each character that may mean something to Mermaid or to HTML as an entity of Mermaid, such as
+// #35;.
 func encodeMermaid(line string) string {
 	var encoded strings.Builder
 	for _, r := range line {

@@ -1,6 +1,6 @@
-// Package graph is the command "kubectl warren graph", which draws the forest: Warren's trees of namespaces. Read asks the API server;
-// everything else is pure. Build makes a Forest of what was read, Forest.Rows describes it in words, and the Write functions draw it as
-// HTML, SVG and Mermaid.
+// Package graph is the command "kubectl warren graph", which draws the forest: Warren's trees of namespaces. Read asks
+// the API server; everything else is pure. Build makes a Forest of what was read, Forest.Rows describes it in words,
+// and the Write functions draw it as HTML, SVG and Mermaid.
 package graph
 
 import (
@@ -46,8 +46,8 @@ func (k Kind) IsNamespace() bool {
 
 // Node is a row of the forest with the rows below it.
 type Node struct {
-	// ID is unique in the forest. It is the name of the namespace, PARENT/NAME for a SubNamespace without namespace, and LNamespace/NAME
-	// for an LNamespace without namespace.
+	// ID is unique in the forest. It is the name of the namespace, PARENT/NAME for a SubNamespace without namespace, and
+	// LNamespace/NAME for an LNamespace without namespace.
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Kind Kind   `json:"kind"`
@@ -102,7 +102,8 @@ type Counts struct {
 	Rows       int `json:"rows"`
 }
 
-// Walk calls visit with each row of the forest, in the order in which they are drawn. The depth of a tree's first row is 0.
+// Walk calls visit with each row of the forest, in the order in which they are drawn. The depth of a tree's first row
+// is 0.
 func (f *Forest) Walk(visit func(n *Node, depth int)) {
 	for _, top := range f.Trees {
 		top.walkBelow(0, visit)

@@ -21,7 +21,8 @@ import (
 // ErrNoRoot is the error of Read where it can neither list namespaces nor walk from a root.
 var ErrNoRoot = errors.New("you may not list namespaces, and none of your tenants could be found: name a root")
 
-// Read reads what a drawing shows, by four paged lists. For a user who may not list namespaces it walks from roots instead.
+// Read reads what a drawing shows, by four paged lists. For a user who may not list namespaces it walks from roots
+// instead.
 func Read(ctx context.Context, api client.Reader, roots ...string) (Facts, error) {
 	view, err := gather.Forest(ctx, api)
 	switch {
@@ -61,7 +62,8 @@ func (f *Facts) listObjects(ctx context.Context, api client.Reader, what string,
 	return nil
 }
 
-// ReadFound reads what a drawing shows to a user who may not list namespaces, below tops that gather.FindTops has found.
+// ReadFound reads what a drawing shows to a user who may not list namespaces, below tops that gather.FindTops has
+// found.
 func ReadFound(ctx context.Context, api client.Reader, tops []string) (Facts, error) {
 	if len(tops) == 0 {
 		return Facts{}, ErrNoRoot

@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Row is a node in words: what a drawing shows of it. All text is on one line, and free of characters that change the direction of text.
-// Its JSON form is what a live page needs to show the row.
+// Row is a node in words: what a drawing shows of it. All text is on one line, and free of characters that change the
+// direction of text. Its JSON form is what a live page needs to show the row.
 type Row struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -19,7 +19,8 @@ type Row struct {
 	Words string `json:"words"`
 	// Below reports how many rows are below, such as "12 below"; "" where there are none.
 	Below string `json:"below"`
-	// Hidden reports how many of the rows below have problems, which a folded row hides, such as "1 with a problem"; "" where none have.
+	// Hidden reports how many of the rows below have problems, which a folded row hides, such as "1 with a problem"; ""
+	// where none have.
 	Hidden   string   `json:"hidden"`
 	Problems []string `json:"problems"`
 	// People are the lists of a tenant in one sentence; "" where there are none, or they are not asked for.
@@ -92,7 +93,8 @@ func (n *Node) describeNode() string {
 	return strings.Join(words, ", ")
 }
 
-// sentence describes what is wrong. Unless people is true, it leaves out the message of an LNamespace, which may name people.
+// sentence describes what is wrong. Unless people is true, it leaves out the message of an LNamespace, which may name
+// people.
 func (c Condition) sentence(people bool) string {
 	message := c.Message
 	if c.Of == OfTenant && !people {
@@ -121,12 +123,12 @@ func orNobody(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// maxText is the greatest length of one value, in bytes: names of bindings and messages of other users have any length, and may be on a
-// page many times.
+// maxText is the greatest length of one value, in bytes: names of bindings and messages of other users have any length,
+// and may be on a page many times.
 const maxText = 4096
 
-// EscapeText returns a value as a page or drawing shows it. Of several spaces, each second one is written as \x20, because a browser shows
-// them as one.
+// EscapeText returns a value as a page or drawing shows it. Of several spaces, each second one is written as \x20,
+// because a browser shows them as one.
 func EscapeText(value string) string {
 	return strings.ReplaceAll(terminal.Escape(text.Cut(value, maxText)), "  ", ` \x20`)
 }

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ExactlyAsUsage lets a command take exactly as many arguments as its usage names. what describes them in the error message.
+// ExactlyAsUsage lets a command take exactly as many arguments as its usage names. what describes them in the error
+// message.
 func ExactlyAsUsage(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		_, words, _ := strings.Cut(cmd.Use, " ")

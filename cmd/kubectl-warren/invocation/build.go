@@ -13,7 +13,8 @@ type Build struct {
 	Platform  string `json:"platform"`
 }
 
-// NewBuild describes this program. For a version or commit that is "", it takes what the Go tool wrote into the program.
+// NewBuild describes this program. For a version or commit that is "", it takes what the Go tool wrote into the
+// program.
 func NewBuild(version, commit string) Build {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if version == "" {

@@ -20,7 +20,8 @@ func (inv *Invocation) BoundCompletion(cmd *cobra.Command) {
 	}
 }
 
-// CompleteFirst offers the namespaces in trees for the first arguments of a command; most is the number of these arguments.
+// CompleteFirst offers the namespaces in trees for the first arguments of a command; most is the number of these
+// arguments.
 func (inv *Invocation) CompleteFirst(most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(named) >= most {
@@ -30,7 +31,8 @@ func (inv *Invocation) CompleteFirst(most int) cobra.CompletionFunc {
 	}
 }
 
-// CompleteNamespaces offers the namespaces in trees that are not named yet; none where the user may not list namespaces.
+// CompleteNamespaces offers the namespaces in trees that are not named yet; none where the user may not list
+// namespaces.
 func (inv *Invocation) CompleteNamespaces(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
 	inv.BoundCompletion(cmd)
 	api, err := inv.Connect()

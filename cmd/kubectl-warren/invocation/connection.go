@@ -34,19 +34,20 @@ func (inv *Invocation) RESTConfig() (*rest.Config, error) {
 	return kubectl.Config(inv.Flags, inv.Streams.ErrOut, ProgramName+"/"+inv.Build.Version)
 }
 
-// Connect returns a client for Warren's kinds and those of Kubernetes that the commands need. The client knows the resources of these
-// kinds, so it makes no discovery requests.
+// Connect returns a client for Warren's kinds and those of Kubernetes that the commands need. The client knows the
+// resources of these kinds, so it makes no discovery requests.
 func (inv *Invocation) Connect() (client.Client, error) { return inv.connectBy(knownResources()) }
 
-// ConnectUnwarned returns a client as Connect does, but discards the API server's warnings to the user. It is for a step of a command
-// that causes a warning about a state that the next step corrects.
+// ConnectUnwarned returns a client as Connect does, but discards the API server's warnings to the user. It is for a
+// step of a command that causes a warning about a state that the next step corrects.
 func (inv *Invocation) ConnectUnwarned() (client.Client, error) {
 	unwarned := *inv
 	unwarned.Streams.ErrOut = io.Discard
 	return unwarned.Connect()
 }
 
-// ConnectDiscovering returns a client for every kind that the API server has; for most kinds, it can read only metadata.
+// ConnectDiscovering returns a client for every kind that the API server has; for most kinds, it can read only
+// metadata.
 func (inv *Invocation) ConnectDiscovering() (client.Client, error) {
 	mapper, err := inv.Flags.ToRESTMapper()
 	if err != nil {
@@ -124,7 +125,8 @@ func knownResources() meta.RESTMapper {
 // serverVersionPatience bounds the wait for a server that may not be there. --request-timeout overrides it.
 const serverVersionPatience = 5 * time.Second
 
-// ServerVersion asks the API server for its version. It gives up after five seconds, or --request-timeout if that is set.
+// ServerVersion asks the API server for its version. It gives up after five seconds, or --request-timeout if that is
+// set.
 func (inv *Invocation) ServerVersion() (*version.Info, error) {
 	config, err := inv.RESTConfig()
 	if err != nil {

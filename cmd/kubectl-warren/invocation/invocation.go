@@ -1,5 +1,5 @@
-// Package invocation is one call of the plugin: the flags and arguments that its commands share, how they reach the API server,
-// complete words and print answers. The packages of the commands import this one.
+// Package invocation is one call of the plugin: the flags and arguments that its commands share, how they reach the API
+// server, complete words and print answers. The packages of the commands import this one.
 package invocation
 
 import (
@@ -16,7 +16,8 @@ type Invocation struct {
 	Flags   *genericclioptions.ConfigFlags
 	Streams genericiooptions.IOStreams
 	Build   Build
-	// Restrict, if it is set, wraps each client that Connect and ConnectDiscovering return, to hide what its user must not read.
+	// Restrict, if it is set, wraps each client that Connect and ConnectDiscovering return, to hide what its user must not
+	// read.
 	Restrict func(client.Client) client.Client
 }
 

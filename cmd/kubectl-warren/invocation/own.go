@@ -23,8 +23,8 @@ func (inv *Invocation) AddTenant(cmd *cobra.Command) *string {
 	return tenant
 }
 
-// FindOwn returns the namespaces of the tree of tenant or, for "", of all trees that the caller can find. On stderr, it names the
-// namespaces whose children the caller may not read, and the tenants in which the caller may read nothing.
+// FindOwn returns the namespaces of the tree of tenant or, for "", of all trees that the caller can find. On stderr, it
+// names the namespaces whose children the caller may not read, and the tenants in which the caller may read nothing.
 func (inv *Invocation) FindOwn(ctx context.Context, tenant string) ([]gather.OwnNamespace, error) {
 	own, err := inv.LookForOwn(ctx, tenant)
 	if err == nil {
@@ -33,7 +33,8 @@ func (inv *Invocation) FindOwn(ctx context.Context, tenant string) ([]gather.Own
 	return own.Namespaces, err
 }
 
-// WarnClosed warns of namespaces whose children the caller may not read, and of tenants in which the caller may read nothing.
+// WarnClosed warns of namespaces whose children the caller may not read, and of tenants in which the caller may read
+// nothing.
 func (inv *Invocation) WarnClosed(closed, unseen []string) {
 	if len(closed) > 0 {
 		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n",
@@ -63,8 +64,8 @@ func (inv *Invocation) LookForOwn(ctx context.Context, tenant string) (gather.Ow
 	return gather.Own(ctx, api, tenant, homes)
 }
 
-// FindTops returns the namespaces at which a command that takes roots as its arguments begins without them, for a caller who may not list
-// namespaces. If there are none, the error is a gather.NoTopError.
+// FindTops returns the namespaces at which a command that takes roots as its arguments begins without them, for a
+// caller who may not list namespaces. If there are none, the error is a gather.NoTopError.
 func (inv *Invocation) FindTops(ctx context.Context, api client.Client) ([]string, error) {
 	homes, err := inv.findHomes()
 	if err != nil {
@@ -73,7 +74,8 @@ func (inv *Invocation) FindTops(ctx context.Context, api client.Client) ([]strin
 	return gather.FindTops(ctx, api, homes, "name a root")
 }
 
-// findHomes returns the namespace in force, and those of the kubeconfig's other contexts that have the same cluster and user.
+// findHomes returns the namespace in force, and those of the kubeconfig's other contexts that have the same cluster and
+// user.
 func (inv *Invocation) findHomes() ([]string, error) {
 	loader := inv.Flags.ToRawKubeConfigLoader()
 	home, _, err := loader.Namespace()

@@ -47,8 +47,8 @@ func (inv *Invocation) FindMapping(name string) (*meta.RESTMapping, error) {
 	return nil, err
 }
 
-// NamespacedResources are the resources that the API server has, and whether they are namespaced. Those of an API service that
-// doesn't answer are missing.
+// NamespacedResources are the resources that the API server has, and whether they are namespaced. Those of an API
+// service that doesn't answer are missing.
 func (inv *Invocation) NamespacedResources() (map[schema.GroupResource]bool, error) {
 	api, err := inv.Flags.ToDiscoveryClient()
 	if err != nil {

@@ -41,8 +41,8 @@ type AccurateConfiguration struct {
 
 type accurateWatch struct{ Group, Version, Kind string }
 
-// EstateOfAccurate returns the Estate that Accurate's labels, annotations and SubNamespaces describe. file is the content of Accurate's
-// configuration file, or empty.
+// EstateOfAccurate returns the Estate that Accurate's labels, annotations and SubNamespaces describe. file is the
+// content of Accurate's configuration file, or empty.
 func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, ours *config.OperatorConfiguration) (*Estate, error) {
 	e := newEmptyEstate()
 	owned := map[string]unstructured.Unstructured{}
@@ -74,7 +74,8 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 	return e, nil
 }
 
-// compareModeAll adds a gap for a kind in mode All, because Accurate copies only annotated objects of the kinds that it watches.
+// compareModeAll adds a gap for a kind in mode All, because Accurate copies only annotated objects of the kinds that it
+// watches.
 func (e *Estate) compareModeAll(kind schema.GroupVersionKind, watches []accurateWatch) {
 	const advice = "propagation.kinds has the kind in mode All, so Warren would copy them all: set mode OptIn, or remove the kind"
 	if slices.ContainsFunc(watches, func(w accurateWatch) bool { return w.Group == kind.Group && w.Kind == kind.Kind }) {
@@ -88,7 +89,8 @@ func (e *Estate) compareModeAll(kind schema.GroupVersionKind, watches []accurate
 // printAccurateFile is the command that prints Accurate's configuration file, as its manifests and its chart name it.
 const printAccurateFile = `kubectl get configmap -n accurate accurate-config -o jsonpath='{.data.config\.yaml}'`
 
-// placeOfAccurate adds the place of a namespace by its labels. If owned has a SubNamespace for it, the place gets one, too.
+// placeOfAccurate adds the place of a namespace by its labels. If owned has a SubNamespace for it, the place gets one,
+// too.
 func (e *Estate) placeOfAccurate(n *metav1.PartialObjectMetadata, owned map[string]unstructured.Unstructured, allowed AllowedKeys) {
 	place := Place{Type: n.Labels[accurateType], Parent: n.Labels[accurateParent], Template: n.Labels[accurateTemplate]}
 	if place.Type == "" && place.Parent == "" && place.Template == "" {
@@ -108,7 +110,8 @@ func mapOf(object unstructured.Unstructured, field string) map[string]string {
 	return pairs
 }
 
-// objectOfAccurate records an object that is a source or a copy. Annotation from is read first: a copy also has its source's annotations.
+// objectOfAccurate records an object that is a source or a copy. Annotation from is read first: a copy also has its
+// source's annotations.
 func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadata) {
 	slot, notes := kind.slotOfObject(object), object.Annotations
 	if notes[accurateGenerator] != "" {

@@ -27,26 +27,29 @@ import (
 // atOnce is how many requests are under way at once.
 const atOnce = 16
 
-// The run takes these times from its last progress, without those in which it reads and plans: of a big cluster, that takes longer.
+// The run takes these times from its last progress, without those in which it reads and plans: of a big cluster, that
+// takes longer.
 const (
 	// patience is how long the migration waits for the other operator to stop, and for Warren to write its copies.
 	patience = 2 * time.Minute
-	// refusalPatience is how long a refused request is tried again: Warren's webhooks may not have seen the last write yet.
+	// refusalPatience is how long a refused request is tried again: Warren's webhooks may not have seen the last write
+	// yet.
 	refusalPatience = 20 * time.Second
-	// retryPause and longestPause bound the time between two attempts. It grows with the time since the last progress, because each attempt
-	// reads the whole cluster.
+	// retryPause and longestPause bound the time between two attempts. It grows with the time since the last progress,
+	// because each attempt reads the whole cluster.
 	retryPause, longestPause = time.Second, 10 * time.Second
 )
 
-// executor carries out plans, wave by wave; a wave is the set of steps of one phase that may be done in parallel. After each wave
-// it reads everything anew and plans again, so that steps that were interrupted, lost a race or were refused for a moment are
-// repeated.
+// executor carries out plans, wave by wave; a wave is the set of steps of one phase that may be done in parallel. After
+// each wave it reads everything anew and plans again, so that steps that were interrupted, lost a race or were refused
+// for a moment are repeated.
 type executor struct {
 	*reader
 	// read is readEverything of the reader.
 	read func(context.Context) (*Estate, Cluster, error)
 	plan func(*Estate, Cluster) (Plan, error)
-	// tenants are the LNamespaces of the plan to which the user has agreed. The run ends if one of them can't be migrated any more.
+	// tenants are the LNamespaces of the plan to which the user has agreed. The run ends if one of them can't be migrated
+	// any more.
 	tenants []string
 	// agreed are the places to which the user has agreed. The record has them as soon as it is written.
 	agreed map[string]string
@@ -123,8 +126,8 @@ func planOn(estate *Estate, c Cluster) (Plan, error) {
 	return plan, plan.checkPlacesAgreed(estate.peer)
 }
 
-// lostTenant returns an error if a tenant to which the user has agreed can't move any more, for example because somebody has taken
-// its name since.
+// lostTenant returns an error if a tenant to which the user has agreed can't move any more, for example because
+// somebody has taken its name since.
 func (x *executor) lostTenant(estate *Estate) error {
 	for _, name := range x.tenants {
 		if _, moves := estate.Tenants[name]; moves {
@@ -141,9 +144,10 @@ func (x *executor) lostTenant(estate *Estate) error {
 	return nil
 }
 
-// reasonToWait returns what must happen before the next wave; "" if nothing must. The other operator must have stopped before the later
-// waves of phase Rest, and before all other phases but Wake, which starts it again. Before some waves, Warren must have made or deleted the
-// roots of tenants, or removed inherited keys. In the last phase, Warren must have written the copies of one wave before the next.
+// reasonToWait returns what must happen before the next wave; "" if nothing must. The other operator must have stopped
+// before the later waves of phase Rest, and before all other phases but Wake, which starts it again. Before some waves,
+// Warren must have made or deleted the roots of tenants, or removed inherited keys. In the last phase, Warren must have
+// written the copies of one wave before the next.
 func (x *executor) reasonToWait(wave []Step, estate *Estate, c Cluster) string {
 	stopped := restFinalizers
 	if c.Peer.hasAnyGrants() {
@@ -177,7 +181,8 @@ func (x *executor) nextWave(steps []Step) []Step {
 	return steps[:end]
 }
 
-// staleCopiesReason returns how many copies Warren must still update after their sources changed in the last phase; "" for none.
+// staleCopiesReason returns how many copies Warren must still update after their sources changed in the last phase; ""
+// for none.
 func staleCopiesReason(estate *Estate, c Cluster) string {
 	if !c.Peer.Record.isMigrationFinished() {
 		return ""
@@ -201,8 +206,8 @@ func staleCopiesReason(estate *Estate, c Cluster) string {
 		count)
 }
 
-// carryOut performs the steps of a wave in parallel. After all have been tried, it returns one error: if possible, one that a retry can't
-// remedy.
+// carryOut performs the steps of a wave in parallel. After all have been tried, it returns one error: if possible, one
+// that a retry can't remedy.
 func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 	failures := make([]error, len(wave))
 	group := errgroup.Group{}
@@ -256,8 +261,8 @@ func sendStepRequest(ctx context.Context, api client.Client, step Step) error {
 	return api.Patch(ctx, object, client.RawPatch(kind, body))
 }
 
-// guardedPatchBody returns the body of a patch that fails if the object has changed since it was read. A JSON patch already has its own
-// test.
+// guardedPatchBody returns the body of a patch that fails if the object has changed since it was read. A JSON patch
+// already has its own test.
 func (s Step) guardedPatchBody() ([]byte, types.PatchType, error) {
 	merge, ok := s.Body.(map[string]any)
 	if !ok {
@@ -274,8 +279,8 @@ func (s Step) guardedPatchBody() ([]byte, types.PatchType, error) {
 	return body, types.MergePatchType, err
 }
 
-// isTransientRefusal reports whether the same request may succeed in a moment: for example because another client changed the object, or
-// because Warren's webhooks haven't seen the last write yet.
+// isTransientRefusal reports whether the same request may succeed in a moment: for example because another client
+// changed the object, or because Warren's webhooks haven't seen the last write yet.
 func isTransientRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -12,17 +12,17 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// The fields of a HierarchyConfiguration that the migration may write: their names in its spec. Record.Before uses the same names as keys
-// for the values that the fields had before the migration.
+// The fields of a HierarchyConfiguration that the migration may write: their names in its spec. Record.Before uses the
+// same names as keys for the values that the fields had before the migration.
 const (
 	cascadingField   = "allowCascadingDeletion"
 	labelsField      = "propagatedLabels"
 	annotationsField = "propagatedAnnotations"
 )
 
-// valuesBefore returns the values that Warren's keys have on objects that the migration may write, before its first write: undoing restores
-// them. An object without such keys is left out, unless the migration would create it if it were missing: then its empty entry shows that
-// it existed.
+// valuesBefore returns the values that Warren's keys have on objects that the migration may write, before its first
+// write: undoing restores them. An object without such keys is left out, unless the migration would create it if it
+// were missing: then its empty entry shows that it existed.
 func (p *planner) valuesBefore() map[string]map[string]string {
 	found := map[string]map[string]string{}
 	note := func(object Object, keys map[string]string, wanted ...string) {
@@ -62,8 +62,8 @@ func (p *planner) valuesBefore() map[string]map[string]string {
 	return found
 }
 
-// objectsToWrite returns the objects that the migration may write: sources and copies of the peer, the other operator, and objects with
-// the kind and name of a copy.
+// objectsToWrite returns the objects that the migration may write: sources and copies of the peer, the other operator,
+// and objects with the kind and name of a copy.
 func (p *planner) objectsToWrite() (objects []*metav1.PartialObjectMetadata) {
 	type name struct {
 		kind schema.GroupKind
@@ -102,7 +102,8 @@ func (r *Record) valueBefore(object Object, key string) string {
 	return r.Before[object.idWithGroup()][key]
 }
 
-// existedBefore reports whether the record shows by an entry, maybe an empty one, that an object is older than the migration.
+// existedBefore reports whether the record shows by an entry, maybe an empty one, that an object is older than the
+// migration.
 func (r *Record) existedBefore(object Object) bool {
 	_, there := r.Before[object.idWithGroup()]
 	return there

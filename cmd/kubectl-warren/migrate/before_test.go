@@ -14,7 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// If Warren's keys and objects existed before the migration, an undo restores them, whether the migration wants the same values or others.
+// If Warren's keys and objects existed before the migration, an undo restores them, whether the migration wants the
+// same values or others.
 func TestUndoRestoresWhatWasThereBefore(t *testing.T) {
 	withKeys := func() *site {
 		s := hncSite(copies.All, hncPropagate)

@@ -33,7 +33,8 @@ const (
 // Capsule holds the objects of a cluster that Capsule has written or reads.
 type Capsule struct {
 	Tenants []unstructured.Unstructured
-	// Replicas are objects that Capsule wrote into the namespaces of Tenants; Made are RoleBindings that a migration has made.
+	// Replicas are objects that Capsule wrote into the namespaces of Tenants; Made are RoleBindings that a migration has
+	// made.
 	Replicas, Made []unstructured.Unstructured
 	// Others are objects of Capsule's other kinds.
 	Others []unstructured.Unstructured
@@ -52,8 +53,8 @@ type capsuleEstate struct {
 	cluster Cluster
 	rules   ourRules
 	claims  *capsuleClaims
-	// covered are the RoleBindings of Capsule's, as namespace/name, that may be deleted with their Tenant: an LNamespace grants their rights,
-	// or isRoleNotReplaced is true of their role.
+	// covered are the RoleBindings of Capsule's, as namespace/name, that may be deleted with their Tenant: an LNamespace
+	// grants their rights, or isRoleNotReplaced is true of their role.
 	covered map[string]bool
 	// unlisted are the owners, by Tenant, whom its LNamespace can't list: their rights come from RoleBindings in the root.
 	unlisted map[string][]unlistedOwner
@@ -68,8 +69,9 @@ type tenantOfCapsule struct {
 	namespaces []string
 }
 
-// EstateOfCapsule returns the Estate for Capsule's objects. A Tenant is a flat set of namespaces: it becomes an LNamespace of its name. The
-// root is its namespace of that name or, if it has none, one that Warren makes; its other namespaces become children of the root.
+// EstateOfCapsule returns the Estate for Capsule's objects. A Tenant is a flat set of namespaces: it becomes an
+// LNamespace of its name. The root is its namespace of that name or, if it has none, one that Warren makes; its other
+// namespaces become children of the root.
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	e := &capsuleEstate{Estate: newEmptyEstate(), peer: peer, cluster: c, rules: rules, claims: newCapsuleClaims(c),
 		covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}, bindings: bindingsByNamespace(peer.Replicas),
@@ -96,9 +98,9 @@ func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	return e.Estate
 }
 
-// divideNamespaces returns the namespaces of each Tenant, sorted: those that only this Tenant owns, or that it owned until the last step
-// of a migration, which has placed them. A label alone doesn't count, because only Capsule keeps users from writing it. It adds a gap for
-// each namespace that several Tenants own.
+// divideNamespaces returns the namespaces of each Tenant, sorted: those that only this Tenant owns, or that it owned
+// until the last step of a migration, which has placed them. A label alone doesn't count, because only Capsule keeps
+// users from writing it. It adds a gap for each namespace that several Tenants own.
 func (e *capsuleEstate) divideNamespaces() map[string][]string {
 	uids := map[string]types.UID{}
 	for _, tenant := range e.peer.Tenants {
@@ -121,8 +123,8 @@ func (e *capsuleEstate) divideNamespaces() map[string][]string {
 	return divided
 }
 
-// ownersAmongTenants returns the names of the Tenants that own a namespace, sorted, by name and UID: a Tenant that was deleted and created
-// again owns none of its predecessor's namespaces.
+// ownersAmongTenants returns the names of the Tenants that own a namespace, sorted, by name and UID: a Tenant that was
+// deleted and created again owns none of its predecessor's namespaces.
 func ownersAmongTenants(n *metav1.PartialObjectMetadata, uids map[string]types.UID) (owners []string) {
 	for _, r := range n.OwnerReferences {
 		if uid, exists := uids[r.Name]; exists && apiGroupOfOwner(r) == capsuleGroup && r.Kind == "Tenant" && r.UID == uid {
@@ -200,8 +202,8 @@ func (e *capsuleEstate) placeNamespaces(t tenantOfCapsule) (below int32) {
 	return below
 }
 
-// missKindsInModeAll adds a gap for each kind in mode All. One namespace of the Tenant becomes the root, and Warren would copy its objects
-// to the others.
+// missKindsInModeAll adds a gap for each kind in mode All. One namespace of the Tenant becomes the root, and Warren
+// would copy its objects to the others.
 func (e *capsuleEstate) missKindsInModeAll(root string) {
 	for _, kind := range e.cluster.Kinds {
 		if kind.Mode == copies.All {
@@ -221,8 +223,8 @@ func joinTextFields[T ~string](fields []T) string {
 	return strings.Join(names, " and ")
 }
 
-// tenantLimitsFor returns the limit of sub-namespaces for the Tenant's quota of namespaces; nil if it has none. A root that Warren makes
-// didn't count in the quota; a root that is one of the Tenant's namespaces did.
+// tenantLimitsFor returns the limit of sub-namespaces for the Tenant's quota of namespaces; nil if it has none. A root
+// that Warren makes didn't count in the quota; a root that is one of the Tenant's namespaces did.
 func (e *capsuleEstate) tenantLimitsFor(t tenantOfCapsule, below int32) *v1alpha1.Limits {
 	quota, found, _ := unstructured.NestedInt64(t.Object, "spec", "namespaceOptions", "quota")
 	if !found {
@@ -241,8 +243,8 @@ func (e *capsuleEstate) tenantLimitsFor(t tenantOfCapsule, below int32) *v1alpha
 	return &v1alpha1.Limits{SubNamespaces: &most}
 }
 
-// findGarbageOwned finds the objects that the garbage collector would delete with Capsule's objects, except the RoleBindings in covered,
-// which may be deleted with their Tenant.
+// findGarbageOwned finds the objects that the garbage collector would delete with Capsule's objects, except the
+// RoleBindings in covered, which may be deleted with their Tenant.
 func (e *capsuleEstate) findGarbageOwned() {
 	owns := func(r metav1.OwnerReference) bool { return apiGroupOfOwner(r) == capsuleGroup }
 	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {

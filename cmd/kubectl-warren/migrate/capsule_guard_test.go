@@ -24,7 +24,8 @@ func lnamespaceBy(name, creator string) *v1alpha1.LNamespace {
 	return lns
 }
 
-// Any user may write Capsule's label, so the label alone places no namespace, neither before the last step nor after it.
+// Any user may write Capsule's label, so the label alone places no namespace, neither before the last step nor after
+// it.
 func TestLabelAlonePlacesNothing(t *testing.T) {
 	s := capsuleSite()
 	s.apply(t, Finish, s.plan, 1000)
@@ -53,7 +54,8 @@ func TestOwnershipIsByUID(t *testing.T) {
 	}
 }
 
-// If another user makes an LNamespace with a Tenant's name before the migration does, that LNamespace gets none of the Tenant's namespaces.
+// If another user makes an LNamespace with a Tenant's name before the migration does, that LNamespace gets none of the
+// Tenant's namespaces.
 func TestForeignLNamespaceStopsTheMigration(t *testing.T) {
 	s := capsuleSite()
 	x := &executor{tenants: slices.Sorted(maps.Keys(s.estate(s.Cluster).Tenants))}
@@ -69,7 +71,8 @@ func TestForeignLNamespaceStopsTheMigration(t *testing.T) {
 	}
 }
 
-// If a Tenant's own namespace is to be the root, its LNamespace is made in the last step. Another user may have made one before.
+// If a Tenant's own namespace is to be the root, its LNamespace is made in the last step. Another user may have made
+// one before.
 func TestForeignLNamespaceOfAPlacedRootLetsUndoAlone(t *testing.T) {
 	s := capsuleSite()
 	before := s.everything()
@@ -91,7 +94,8 @@ func TestForeignLNamespaceOfAPlacedRootLetsUndoAlone(t *testing.T) {
 	}
 }
 
-// An LNamespace that owns its root and has all of the Tenant's namespaces in its tree would get nothing more, so the migration may go on.
+// An LNamespace that owns its root and has all of the Tenant's namespaces in its tree would get nothing more, so the
+// migration may go on.
 func TestLNamespaceThatHoldsAllIsTaken(t *testing.T) {
 	s := capsuleSite()
 	s.LNamespaces["oil"] = lnamespaceBy("oil", "eve")

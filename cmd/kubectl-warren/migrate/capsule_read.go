@@ -43,8 +43,8 @@ var capsulePeer = peer{
 	},
 }
 
-// provisionersOfCapsule returns the ClusterRoles by which Capsule lets its users make and patch namespaces: the one that its documentation
-// names, and those that its CapsuleConfigurations name instead.
+// provisionersOfCapsule returns the ClusterRoles by which Capsule lets its users make and patch namespaces: the one
+// that its documentation names, and those that its CapsuleConfigurations name instead.
 func provisionersOfCapsule(ctx context.Context, r *reader) ([]string, error) {
 	configurations, _, err := r.listPeerObjects(ctx, capsuleGroup, "CapsuleConfiguration")
 	return provisionersIn(configurations), err
@@ -60,7 +60,8 @@ func provisionersIn(configurations []unstructured.Unstructured) []string {
 	return names
 }
 
-// writtenByCapsule are the kinds that Capsule writes into the namespaces of Tenants, with the label that objects of each kind have.
+// writtenByCapsule are the kinds that Capsule writes into the namespaces of Tenants, with the label that objects of
+// each kind have.
 var writtenByCapsule = []struct {
 	schema.GroupKind
 	label string
@@ -91,8 +92,8 @@ func (r *reader) readReplicas(ctx context.Context, found *Capsule) error {
 	return read(roleBindings.GroupKind(), &found.Made, client.MatchingLabels{v1alpha1.LabelCreatedBy: madeHere})
 }
 
-// replicatedKinds returns the kinds of the objects that TenantResources and GlobalTenantResources have replicated, as their status lists
-// them.
+// replicatedKinds returns the kinds of the objects that TenantResources and GlobalTenantResources have replicated, as
+// their status lists them.
 func replicatedKinds(resources []unstructured.Unstructured) map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	for _, resource := range resources {

@@ -26,14 +26,16 @@ type bindingOfCapsule struct {
 	Annotations     map[string]string `json:"annotations,omitempty"`
 }
 
-// ownerOfCapsule is an owner of a Tenant, with the ClusterRoles that Capsule binds to the owner in the Tenant's namespaces.
+// ownerOfCapsule is an owner of a Tenant, with the ClusterRoles that Capsule binds to the owner in the Tenant's
+// namespaces.
 type ownerOfCapsule struct {
 	Kind         v1alpha1.SubjectKind `json:"kind"`
 	Name         string               `json:"name"`
 	ClusterRoles []string             `json:"clusterRoles"`
 }
 
-// listedSubject returns the owner as a subject of an LNamespace's lists; false for a service account whose name is malformed.
+// listedSubject returns the owner as a subject of an LNamespace's lists; false for a service account whose name is
+// malformed.
 func (o ownerOfCapsule) listedSubject() (v1alpha1.Subject, bool) {
 	if o.Kind != v1alpha1.SubjectServiceAccount {
 		return v1alpha1.Subject{Kind: o.Kind, Name: o.Name}, true
@@ -52,8 +54,8 @@ func (o ownerOfCapsule) boundSubject() rbacv1.Subject {
 	return bound
 }
 
-// ownersOfTenant returns the owners in the Tenant's spec, and those in its status, which Capsule has found by the Tenant's
-// spec.permissions.
+// ownersOfTenant returns the owners in the Tenant's spec, and those in its status, which Capsule has found by the
+// Tenant's spec.permissions.
 func ownersOfTenant(t tenantOfCapsule) (owners []ownerOfCapsule) {
 	for _, fields := range [][]string{{"spec", "owners"}, {"status", "owners"}} {
 		for _, owner := range decodeObjectList[ownerOfCapsule](t.Object, fields...) {
@@ -78,8 +80,8 @@ func decodeObjectList[T any](object map[string]any, fields ...string) (found []T
 	return found
 }
 
-// usersOfTenant returns the owners that become users of the LNamespace: those that have the ClusterRole of Warren's users, and that a list
-// can name. An owner without that ClusterRole would get new rights by the list.
+// usersOfTenant returns the owners that become users of the LNamespace: those that have the ClusterRole of Warren's
+// users, and that a list can name. An owner without that ClusterRole would get new rights by the list.
 func (e *capsuleEstate) usersOfTenant(t tenantOfCapsule) (users []v1alpha1.Subject) {
 	role := e.rules.Access.UserClusterRole
 	for _, owner := range ownersOfTenant(t) {
@@ -110,8 +112,9 @@ type unlistedOwner struct {
 	what, why string
 }
 
-// isRoleNotReplaced reports whether the bindings of a ClusterRole are deleted with the Tenant without a replacement: those that let owners
-// delete namespaces, which in Warren works only by the SubNamespace, and those that let owners make and patch namespaces.
+// isRoleNotReplaced reports whether the bindings of a ClusterRole are deleted with the Tenant without a replacement:
+// those that let owners delete namespaces, which in Warren works only by the SubNamespace, and those that let owners
+// make and patch namespaces.
 func (e *capsuleEstate) isRoleNotReplaced(role string) bool {
 	return role == capsuleDeleter || role == capsuleProvisioner || slices.Contains(e.cluster.Peer.GrantRoles, role)
 }
@@ -136,8 +139,9 @@ func (e *capsuleEstate) reasonNotToList(t tenantOfCapsule, s v1alpha1.Subject) s
 	return refused[0].Why
 }
 
-// divideTenantRights divides the RoleBindings that Capsule keeps for a Tenant: kept are those to be made in the root, replaced those that
-// the users of the LNamespace don't need any more. Those for which isRoleNotReplaced is true are in neither.
+// divideTenantRights divides the RoleBindings that Capsule keeps for a Tenant: kept are those to be made in the root,
+// replaced those that the users of the LNamespace don't need any more. Those for which isRoleNotReplaced is true are in
+// neither.
 func (e *capsuleEstate) divideTenantRights(t tenantOfCapsule) (kept, replaced []bindingOfCapsule) {
 	users := e.Tenants[t.GetName()].Users
 	kept = slices.DeleteFunc(decodeObjectList[bindingOfCapsule](t.Object, "spec", "additionalRoleBindings"),
@@ -159,8 +163,9 @@ func (e *capsuleEstate) divideTenantRights(t tenantOfCapsule) (kept, replaced []
 	return kept, replaced
 }
 
-// addTenantRights adds a source in the root for each RoleBinding that Capsule keeps in every namespace, and records Capsule's objects as
-// its copies. Those that an LNamespace replaces are deleted with the Tenant. Those that Capsule keeps in only some namespaces stay there.
+// addTenantRights adds a source in the root for each RoleBinding that Capsule keeps in every namespace, and records
+// Capsule's objects as its copies. Those that an LNamespace replaces are deleted with the Tenant. Those that Capsule
+// keeps in only some namespaces stay there.
 func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	root := t.GetName()
 	kept, replaced := e.divideTenantRights(t)
@@ -197,8 +202,8 @@ func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	}
 }
 
-// missUnlistableOwners adds a gap for each owner whom the LNamespace can't list. It names the root's RoleBindings by which the owner has
-// rights: names[i] is the name of kept[i].
+// missUnlistableOwners adds a gap for each owner whom the LNamespace can't list. It names the root's RoleBindings by
+// which the owner has rights: names[i] is the name of kept[i].
 func (e *capsuleEstate) missUnlistableOwners(root string, kept []bindingOfCapsule, names []string) {
 	for _, owner := range e.unlisted[root] {
 		var from []string

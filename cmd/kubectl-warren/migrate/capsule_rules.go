@@ -82,8 +82,8 @@ func isNonEmptyValue(value any) bool {
 	return value != nil
 }
 
-// missTenantQuotas adds a gap for a Tenant's quotas, if it has any. In scope Tenant, Capsule limited their sum over all namespaces; Warren
-// doesn't.
+// missTenantQuotas adds a gap for a Tenant's quotas, if it has any. In scope Tenant, Capsule limited their sum over all
+// namespaces; Warren doesn't.
 func (e *capsuleEstate) missTenantQuotas(t tenantOfCapsule) {
 	items, _, _ := unstructured.NestedSlice(t.Object, "spec", "resourceQuotas", "items")
 	if len(items) == 0 {
@@ -123,7 +123,8 @@ func kindsOfCapsule() []string {
 	return kinds
 }
 
-// missOtherObjects adds a gap for each object of a kind that has no counterpart, and for settings of a CapsuleConfiguration.
+// missOtherObjects adds a gap for each object of a kind that has no counterpart, and for settings of a
+// CapsuleConfiguration.
 func (e *capsuleEstate) missOtherObjects() {
 	for _, object := range e.peer.Others {
 		name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")

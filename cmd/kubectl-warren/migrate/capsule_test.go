@@ -93,8 +93,8 @@ func owner(kind, name string, roles ...any) map[string]any {
 	return map[string]any{"kind": kind, "name": name, "clusterRoles": roles}
 }
 
-// capsuleSite returns a site with two Tenants of two namespaces each: oil, and gas, whose name one of its namespaces has. Each RoleBinding
-// has the name of the role that it binds.
+// capsuleSite returns a site with two Tenants of two namespaces each: oil, and gas, whose name one of its namespaces
+// has. Each RoleBinding has the name of the role that it binds.
 func capsuleSite() *site {
 	s := newSite(copies.OptIn, []*metav1.PartialObjectMetadata{
 		ownedBy(namespace("oil-dev"), "oil"), ownedBy(namespace("oil-prod"), "oil"), ownedBy(namespace("gas"), "gas"),
@@ -169,7 +169,8 @@ func bindingObject(o *metav1.PartialObjectMetadata, b bindingOfCapsule) unstruct
 	return unstructured.Unstructured{Object: fields}
 }
 
-// everything returns what an undo must restore: labels and annotations, ownerReferences, and what else the migration wrote.
+// everything returns what an undo must restore: labels and annotations, ownerReferences, and what else the migration
+// wrote.
 func (s *site) everything() map[string]any {
 	found := map[string]any{}
 	for name, keys := range s.keys() {
@@ -184,7 +185,8 @@ func (s *site) everything() map[string]any {
 	return found
 }
 
-// followCapsule has Warren update the copies of sources in mode update, which removes labels that the source doesn't have.
+// followCapsule has Warren update the copies of sources in mode update, which removes labels that the source doesn't
+// have.
 func (s *site) followCapsule() {
 	for _, o := range s.Kinds[0].Objects {
 		from := o.Labels[v1alpha1.LabelInheritedFrom]

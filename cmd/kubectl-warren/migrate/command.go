@@ -211,8 +211,8 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 	return nil
 }
 
-// describeUndone returns how the sentence begins after a migration is undone. stopped reports that no Deployment of the other operator asks
-// for a Pod: it has none any more, or had no replicas before the migration.
+// describeUndone returns how the sentence begins after a migration is undone. stopped reports that no Deployment of the
+// other operator asks for a Pod: it has none any more, or had no replicas before the migration.
 func describeUndone(title string, stopped bool) string {
 	if stopped {
 		return fmt.Sprintf("The migration is undone. %s does not run: its Deployments are missing, or have 0 replicas", title)
@@ -229,7 +229,8 @@ func (r *reader) adviceBeforeStart(err error) string {
 		cmp.Or(r.peerNamespace, r.peer.namespace))
 }
 
-// withRecoveryAdvice adds to an error that ended the run whether the other operator runs or is stopped, and what the user can do.
+// withRecoveryAdvice adds to an error that ended the run whether the other operator runs or is stopped, and what the
+// user can do.
 func (o *options) withRecoveryAdvice(err error, p peer, stopped bool) error {
 	flag, is, back := "--apply", "still runs", ", or take back what was written with --undo"
 	if stopped {

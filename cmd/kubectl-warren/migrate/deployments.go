@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// readDeployments finds the peer's Deployments. If no namespace is named, the peer is deleted: a Deployment with such a name elsewhere is
-// not the peer's.
+// readDeployments finds the peer's Deployments. If no namespace is named, the peer is deleted: a Deployment with such a
+// name elsewhere is not the peer's.
 func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 	if r.peerNamespace == "" {
 		return nil
@@ -38,8 +38,8 @@ func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// countExistingPods returns how many Pods of a Deployment exist. The Deployment's status doesn't count Pods that are being deleted. Their
-// programs run on, and may still write, until the kubelet has stopped them.
+// countExistingPods returns how many Pods of a Deployment exist. The Deployment's status doesn't count Pods that are
+// being deleted. Their programs run on, and may still write, until the kubelet has stopped them.
 func (r *reader) countExistingPods(ctx context.Context, deployment unstructured.Unstructured) (int64, error) {
 	fields, _, _ := unstructured.NestedMap(deployment.Object, "spec", "selector")
 	given := &metav1.LabelSelector{}

@@ -10,8 +10,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// draft collects the steps of a plan, in any order, and its gaps. A gap is a setting of the peer, which is the other operator, that has no
-// counterpart in Warren.
+// draft collects the steps of a plan, in any order, and its gaps. A gap is a setting of the peer, which is the other
+// operator, that has no counterpart in Warren.
 type draft struct {
 	steps []Step
 	gaps  []Gap
@@ -135,8 +135,8 @@ func (d *draft) addScaleStep(phase Phase, wave int, deployment Deployment, repli
 	}
 }
 
-// addWebhookStep adds the step that sets the failure policies of webhooks, and adds restCondition to their match conditions if atRest is
-// true, or removes it. There is no step if nothing must change.
+// addWebhookStep adds the step that sets the failure policies of webhooks, and adds restCondition to their match
+// conditions if atRest is true, or removes it. There is no step if nothing must change.
 func (d *draft) addWebhookStep(phase Phase, wave int, w Webhooks, policies []string, atRest bool) {
 	var changes []any
 	for i, c := range w.Conditions {

@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Warren's operator does more than what the steps write: it makes copies, and sets inherited labels and annotations. The plan lists what
-// this changes, so that the user sees every new right and rule before.
+// Warren's operator does more than what the steps write: it makes copies, and sets inherited labels and annotations.
+// The plan lists what this changes, so that the user sees every new right and rule before.
 
 // NewCopies are copies of one source that the operator will make and the other operator has not made.
 type NewCopies struct {
@@ -23,7 +23,8 @@ type NewCopies struct {
 	Namespaces []string `json:"namespaces"`
 }
 
-// KeyChange is a label, or an annotation (its key after @), whose value on namespaces changes by inheritance in Warren's trees.
+// KeyChange is a label, or an annotation (its key after @), whose value on namespaces changes by inheritance in
+// Warren's trees.
 type KeyChange struct {
 	Key string `json:"key"`
 	// Was is the value before, nil for none; Becomes the value after, nil if the key is removed.

@@ -14,12 +14,12 @@ import (
 type Engine struct {
 	Deployments []Deployment
 	Webhooks    []Webhooks
-	// Grants are bindings by which the peer gives users broad rights that only its webhooks restrict, GrantRoles the ClusterRoles
-	// that they bind.
+	// Grants are bindings by which the peer gives users broad rights that only its webhooks restrict, GrantRoles the
+	// ClusterRoles that they bind.
 	Grants     []Grant
 	GrantRoles []string
-	// OldStored are CustomResourceDefinitions that may have objects stored in old versions, by name, with the version in which they are to be
-	// stored.
+	// OldStored are CustomResourceDefinitions that may have objects stored in old versions, by name, with the version in
+	// which they are to be stored.
 	OldStored map[string]string
 	// Record is what earlier runs have noted; nil where there is none yet.
 	Record *Record
@@ -31,7 +31,8 @@ type Engine struct {
 // Deployment is a Deployment of the other operator.
 type Deployment struct {
 	*metav1.PartialObjectMetadata
-	// Wanted is the number of replicas asked for, Running the number of existing Pods, including those that are being deleted.
+	// Wanted is the number of replicas asked for, Running the number of existing Pods, including those that are being
+	// deleted.
 	Wanted, Running int64
 	// Args are the commands and arguments of its containers.
 	Args []string
@@ -40,13 +41,14 @@ type Deployment struct {
 // Webhooks is a configuration of webhooks that the other operator serves.
 type Webhooks struct {
 	*metav1.PartialObjectMetadata
-	// Policies are the failure policies, in the order of the webhooks, AtRest those that they have while the peer is at rest.
+	// Policies are the failure policies, in the order of the webhooks, AtRest those that they have while the peer is at
+	// rest.
 	Policies, AtRest []string
-	// Guards are, in the same order, the names of the webhooks that are asked about Namespaces, "" for others. The webhooks that are asked
-	// about Namespaces restrict what grants allow.
+	// Guards are, in the same order, the names of the webhooks that are asked about Namespaces, "" for others. The
+	// webhooks that are asked about Namespaces restrict what grants allow.
 	Guards []string
-	// Conditions state, in the same order, whether restCondition restricts the webhooks; no restriction is wanted if the peer sets no
-	// finalizers.
+	// Conditions state, in the same order, whether restCondition restricts the webhooks; no restriction is wanted if the
+	// peer sets no finalizers.
 	Conditions []condition
 }
 
@@ -60,15 +62,17 @@ type Record struct {
 	Subjects map[string][]any `json:"subjects,omitempty"`
 	// Finalizers are the peer's finalizers on its objects before the migration, by object.
 	Finalizers map[string][]string `json:"finalizers,omitempty"`
-	// Callers are the users who have run this migration: an LNamespace that one of them made counts as made by the migration.
+	// Callers are the users who have run this migration: an LNamespace that one of them made counts as made by the
+	// migration.
 	Callers []string `json:"callers,omitempty"`
-	// Places are the places to which the user has agreed: by UID of the namespace, the UID of its parent or template, or the name of that
-	// parent or template if it did not exist yet; "" if there is neither. If the peer's keys state another place later, it is refused.
+	// Places are the places to which the user has agreed: by UID of the namespace, the UID of its parent or template, or
+	// the name of that parent or template if it did not exist yet; "" if there is neither. If the peer's keys state
+	// another place later, it is refused.
 	Places map[string]string `json:"places,omitempty"`
 	// Inherited are the keys that namespaces inherit because of the migration, with the values before it.
 	Inherited []KeyChange `json:"inherited,omitempty"`
-	// Before are the values that Warren's keys had before the migration on objects that it may write, by object: an undo restores them. An
-	// object that existed where the migration would have made one has an entry, maybe an empty one.
+	// Before are the values that Warren's keys had before the migration on objects that it may write, by object: an undo
+	// restores them. An object that existed where the migration would have made one has an entry, maybe an empty one.
 	Before map[string]map[string]string `json:"before,omitempty"`
 }
 
@@ -95,8 +99,9 @@ func (e Engine) isScaledDown() bool {
 	return !slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Wanted > 0 })
 }
 
-// planPeerShutdown stops the other operator: it scales the Deployments to 0, and sets the webhooks' failure policy to Ignore, except for
-// those on the peer's own kinds, which get Fail. It also removes the subjects of grants, and the peer's finalizers.
+// planPeerShutdown stops the other operator: it scales the Deployments to 0, and sets the webhooks' failure policy to
+// Ignore, except for those on the peer's own kinds, which get Fail. It also removes the subjects of grants, and the
+// peer's finalizers.
 func (p *planner) planPeerShutdown() {
 	if p.Peer.Record == nil {
 		p.planRecordChange(Rest, func(*Record) {})
@@ -122,8 +127,8 @@ func (p *planner) planPeerShutdown() {
 	p.planFinalizers()
 }
 
-// planRecordChange adds the step that changes the record. The first record describes the other operator and the cluster before the
-// migration.
+// planRecordChange adds the step that changes the record. The first record describes the other operator and the cluster
+// before the migration.
 func (p *planner) planRecordChange(phase Phase, change func(*Record)) {
 	r := p.Peer.Record
 	verb, body := Patch, map[string]any{}
@@ -152,7 +157,8 @@ func (p *planner) planRecordChange(phase Phase, change func(*Record)) {
 		version: p.Peer.RecordVersion})
 }
 
-// addCallerOnce returns callers with caller added. caller is "" for peers without tenants, whose migration doesn't use it.
+// addCallerOnce returns callers with caller added. caller is "" for peers without tenants, whose migration doesn't use
+// it.
 func addCallerOnce(callers []string, caller string) []string {
 	if caller == "" || slices.Contains(callers, caller) {
 		return callers
@@ -160,8 +166,8 @@ func addCallerOnce(callers []string, caller string) []string {
 	return append(slices.Clone(callers), caller)
 }
 
-// recordKey is the key of the record in its ConfigMap. The record is compressed: for 10,000 namespaces it would otherwise exceed 1 MiB, the
-// limit of a ConfigMap.
+// recordKey is the key of the record in its ConfigMap. The record is compressed: for 10,000 namespaces it would
+// otherwise exceed 1 MiB, the limit of a ConfigMap.
 const recordKey = "record.json.gz"
 
 func (r Record) packToJSON() []byte {

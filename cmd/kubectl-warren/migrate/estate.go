@@ -1,24 +1,27 @@
-// Package migrate moves a cluster from another operator of tenants or namespace trees, the peer, to Warren: it reads the peer's objects,
-// plans the writes by which Warren takes over, and carries them out with the caller's rights.
+// Package migrate moves a cluster from another operator of tenants or namespace trees, the peer, to Warren: it reads
+// the peer's objects, plans the writes by which Warren takes over, and carries them out with the caller's rights.
 //
-// For each peer, a file (hnc.go, accurate.go, capsule.go) turns the peer's objects into an Estate, which is independent of the peer.
-// NewPlan and NewUndo are pure: from the cluster's objects they compute the writes that are still missing. So an interrupted migration
-// continues where it ended, and a finished one has nothing left to do. Apart from the record, a ConfigMap, nothing keeps state.
+// For each peer, a file (hnc.go, accurate.go, capsule.go) turns the peer's objects into an Estate, which is independent
+// of the peer. NewPlan and NewUndo are pure: from the cluster's objects they compute the writes that are still missing.
+// So an interrupted migration continues where it ended, and a finished one has nothing left to do. Apart from the
+// record, a ConfigMap, nothing keeps state.
 //
-// The migration never deletes or replaces a namespace, a copy or an object of the peer's that existed before. It writes nothing but the
-// record and the steps of phase rest before the peer is stopped, and nothing after a user has started the peer again. It replaces no label
-// of Warren's. It never writes Warren's configuration, because each kind there needs rights and policies: the plan names what is missing.
+// The migration never deletes or replaces a namespace, a copy or an object of the peer's that existed before. It writes
+// nothing but the record and the steps of phase rest before the peer is stopped, and nothing after a user has started
+// the peer again. It replaces no label of Warren's. It never writes Warren's configuration, because each kind there
+// needs rights and policies: the plan names what is missing.
 //
 // Why it works as it does:
-//   - Until the last step, sources and copies are in mode create. In this mode the operator never changes or deletes a copy, wherever its
-//     namespace is and whatever its source does. So neither an interruption nor the order of the writes can lose a copy, and an undo only
-//     removes keys. Therefore each copy is written twice: its keys by the caller, its content by the operator in the last step.
-//   - Roots of HNC and Accurate are made by label, without LNamespaces: these peers have no users, managers and sudoers, so a person must
-//     decide who they are.
-//   - ownerReferences to the peer's objects are removed in the last step, not before: Capsule finds a Tenant's namespaces by them, so an
-//     undo could not start Capsule again without them.
-//   - A namespace's own ResourceQuotas, LimitRanges and NetworkPolicies stay where they are. A source in the root would have the tenant's
-//     sudoers change all of them at once.
+//   - Until the last step, sources and copies are in mode create. In this mode the operator never changes or deletes a
+//     copy, wherever its namespace is and whatever its source does. So neither an interruption nor the order of the
+//     writes can lose a copy, and an undo only removes keys. Therefore each copy is written twice: its keys by the
+//     caller, its content by the operator in the last step.
+//   - Roots of HNC and Accurate are made by label, without LNamespaces: these peers have no users, managers and
+//     sudoers, so a person must decide who they are.
+//   - ownerReferences to the peer's objects are removed in the last step, not before: Capsule finds a Tenant's
+//     namespaces by them, so an undo could not start Capsule again without them.
+//   - A namespace's own ResourceQuotas, LimitRanges and NetworkPolicies stay where they are. A source in the root would
+//     have the tenant's sudoers change all of them at once.
 package migrate
 
 import (
@@ -36,25 +39,28 @@ import (
 
 // Estate describes, in Warren's terms, what a peer's objects say.
 type Estate struct {
-	// Places are the namespaces that are in one of the peer's trees, that are its templates or that reference a template, by name.
+	// Places are the namespaces that are in one of the peer's trees, that are its templates or that reference a template,
+	// by name.
 	Places map[string]Place
-	// Sources are the objects for which the peer describes how they are copied. In kinds of mode All, Warren also copies all other objects.
+	// Sources are the objects for which the peer describes how they are copied. In kinds of mode All, Warren also copies
+	// all other objects.
 	Sources map[copies.Slot]Source
 	// Copies are the objects that the peer has copied, with the namespace of each one's source.
 	Copies map[copies.Slot]string
-	// Tenants are the specs of the LNamespaces that the peer's tenants become, by name. Made are the sources that must exist in their root
-	// namespaces, and are created if they don't.
+	// Tenants are the specs of the LNamespaces that the peer's tenants become, by name. Made are the sources that must
+	// exist in their root namespaces, and are created if they don't.
 	Tenants map[string]v1alpha1.LNamespaceSpec
 	Made    map[copies.Slot]MadeSource
 	// Stop states why the migration can only be undone, and what to do; "" if it may go on.
 	Stop string
 	// IsGone reports that the API server has no definitions of the peer's any more: the migration can only be finished.
 	IsGone bool
-	// Owned are Namespaces and other objects that have an owner of API group OwnerGroup, the peer's. The garbage collector deletes them with
-	// this owner, until the last step removes these ownerReferences.
+	// Owned are Namespaces and other objects that have an owner of API group OwnerGroup, the peer's. The garbage collector
+	// deletes them with this owner, until the last step removes these ownerReferences.
 	Owned      []*metav1.PartialObjectMetadata
 	OwnerGroup string
-	// Holding are objects of the peer's that may have its finalizers, which would keep their namespaces from being deleted.
+	// Holding are objects of the peer's that may have its finalizers, which would keep their namespaces from being
+	// deleted.
 	Holding []*metav1.PartialObjectMetadata
 	// peer is the operator whose objects the estate describes.
 	peer peer
@@ -75,10 +81,11 @@ type Place struct {
 	Type string
 	// Parent is the parent of a sub-namespace, else "". Template is the template that a namespace references, else "".
 	Parent, Template string
-	// Sub is the spec of the SubNamespace in the parent that owns the namespace; nil where the namespace is only placed below the parent.
+	// Sub is the spec of the SubNamespace in the parent that owns the namespace; nil where the namespace is only placed
+	// below the parent.
 	Sub *v1alpha1.SubNamespaceSpec
-	// Cascading, Labels and Annotations are settings for the namespace's HierarchyConfiguration: allowCascadingDeletion, and the propagated
-	// keys.
+	// Cascading, Labels and Annotations are settings for the namespace's HierarchyConfiguration: allowCascadingDeletion,
+	// and the propagated keys.
 	Cascading           bool
 	Labels, Annotations []string
 }
@@ -93,7 +100,8 @@ func (p Place) namespaceLabels() map[string]string {
 	return wanted
 }
 
-// Source states how an object is copied: Mode is the value of its label propagate, Select its selector of the namespaces below.
+// Source states how an object is copied: Mode is the value of its label propagate, Select its selector of the
+// namespaces below.
 type Source struct{ Mode, Select string }
 
 // Gap is something of the peer's that has no counterpart, and what to do instead.
@@ -107,11 +115,13 @@ func (e *Estate) addEstateGap(what, instead string) { e.Gaps = append(e.Gaps, Ga
 // AllowedKeys states which labels and annotations of a SubNamespace the configuration allows.
 type AllowedKeys struct{ Label, Annotation func(key string) bool }
 
-// mostAnnotations is how many characters the annotations of a SubNamespace may have together, as its CustomResourceDefinition says.
+// mostAnnotations is how many characters the annotations of a SubNamespace may have together, as its
+// CustomResourceDefinition says.
 const mostAnnotations = 8192
 
-// subNamespaceSpecOf returns the spec of the SubNamespace that replaces owner, an object of the peer's that owns a namespace. A key that
-// the configuration doesn't allow, or an annotation beyond mostAnnotations, is left out, and stays on the Namespace as it is.
+// subNamespaceSpecOf returns the spec of the SubNamespace that replaces owner, an object of the peer's that owns a
+// namespace. A key that the configuration doesn't allow, or an annotation beyond mostAnnotations, is left out, and
+// stays on the Namespace as it is.
 func (e *Estate) subNamespaceSpecOf(kind string, owner metav1.Object, labels, annotations map[string]string,
 	allowed AllowedKeys) *v1alpha1.SubNamespaceSpec {
 	spec := &v1alpha1.SubNamespaceSpec{}

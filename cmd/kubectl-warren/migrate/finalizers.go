@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Objects of the other operator can keep namespaces from being deleted: their finalizers wait for a program that is stopped, and its
-// webhooks can't allow their deletion. So at rest, only the record has the finalizers. The webhooks on its own kinds are restricted: they
-// refuse only writes that could change what these objects mean.
+// Objects of the other operator can keep namespaces from being deleted: their finalizers wait for a program that is
+// stopped, and its webhooks can't allow their deletion. So at rest, only the record has the finalizers. The webhooks on
+// its own kinds are restricted: they refuse only writes that could change what these objects mean.
 
-// restFinalizers is the wave of phase Rest in which finalizers are removed. The other operator, which would restore them, has stopped by
-// then.
+// restFinalizers is the wave of phase Rest in which finalizers are removed. The other operator, which would restore
+// them, has stopped by then.
 const restFinalizers = 3
 
 // condition states whether restCondition restricts a webhook of the peer's, and whether it should.
@@ -24,8 +24,8 @@ type condition struct {
 	count, ours int
 }
 
-// restCondition keeps webhooks from being asked about the deletion of an object with its namespace, and about updates that leave spec as it
-// is.
+// restCondition keeps webhooks from being asked about the deletion of an object with its namespace, and about updates
+// that leave spec as it is.
 var restCondition = map[string]any{
 	"name": "warren-migration",
 	"expression": "!(request.operation == 'DELETE' && ('system:serviceaccounts:kube-system' in request.userInfo.?groups.orValue([]) || " +
@@ -44,7 +44,8 @@ func matchConditionOf(webhook map[string]any, wanted bool) condition {
 	return c
 }
 
-// divideFinalizers divides the finalizers of an object into those of group, which is the other operator's API group, and the others.
+// divideFinalizers divides the finalizers of an object into those of group, which is the other operator's API group,
+// and the others.
 func divideFinalizers(object *metav1.PartialObjectMetadata, group string) (theirs, others []string) {
 	for _, finalizer := range object.Finalizers {
 		if finalizer == group || strings.HasPrefix(finalizer, group+"/") {

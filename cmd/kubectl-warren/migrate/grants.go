@@ -11,25 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Grant is a ClusterRoleBinding or RoleBinding by which the other operator gives users broad rights that only its webhooks
-// restrict. Once the webhooks don't answer, these users could use the rights without restriction.
+// Grant is a ClusterRoleBinding or RoleBinding by which the other operator gives users broad rights that only its
+// webhooks restrict. Once the webhooks don't answer, these users could use the rights without restriction.
 type Grant struct {
 	*metav1.PartialObjectMetadata
 	// Subjects are those who are bound now.
 	Subjects []any
 }
 
-// The waves of phase Rest if there are grants. The grants' subjects are removed in restGrants: after the other operator has stopped,
-// because it would restore them, and before its webhooks on Namespaces get failure policy Ignore. In between, requests on Namespaces fail
-// rather than pass unchecked. The webhooks on other kinds get Ignore earlier, in restOthers: the API server may ask them about the grants,
-// too.
+// The waves of phase Rest if there are grants. The grants' subjects are removed in restGrants: after the other operator
+// has stopped, because it would restore them, and before its webhooks on Namespaces get failure policy Ignore. In
+// between, requests on Namespaces fail rather than pass unchecked. The webhooks on other kinds get Ignore earlier, in
+// restOthers: the API server may ask them about the grants, too.
 const (
 	restOthers = 2
 	restGrants = 3
 )
 
-// splitByGuardWave returns two lists with the failure policies of all webhooks. In others, the webhooks that are not asked about Namespaces
-// have their policies at rest; in guards, those that are.
+// splitByGuardWave returns two lists with the failure policies of all webhooks. In others, the webhooks that are not
+// asked about Namespaces have their policies at rest; in guards, those that are.
 func (w Webhooks) splitByGuardWave() (others, guards []string) {
 	others, guards = slices.Clone(w.Policies), slices.Clone(w.Policies)
 	for i, policy := range w.AtRest {
@@ -42,7 +42,8 @@ func (w Webhooks) splitByGuardWave() (others, guards []string) {
 	return others, guards
 }
 
-// hasServingReplica reports whether a Deployment of the peer's has a Pod or asks for one: then the peer's webhooks are answered.
+// hasServingReplica reports whether a Deployment of the peer's has a Pod or asks for one: then the peer's webhooks are
+// answered.
 func (e Engine) hasServingReplica() bool {
 	return slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Running > 0 || d.Wanted > 0 })
 }

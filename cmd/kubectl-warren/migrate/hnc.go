@@ -42,7 +42,8 @@ const (
 // hncResource is a kind that HNC is configured for.
 type hncResource struct{ group, resource, mode string }
 
-// EstateOfHNC returns the Estate that HNC's objects describe. allowed are the labels and annotations that a SubNamespace may set.
+// EstateOfHNC returns the Estate that HNC's objects describe. allowed are the labels and annotations that a
+// SubNamespace may set.
 func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, kinds []Kind, allowed AllowedKeys) *Estate {
 	e := newEmptyEstate()
 	e.placeHNCNamespaces(peer, namespaces, allowed)
@@ -66,8 +67,8 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 	return e
 }
 
-// placeHNCNamespaces adds the places of the namespaces in HNC's trees. HNC's HierarchyConfigurations, or else annotation subnamespace-of,
-// name the parents; anchors own namespaces.
+// placeHNCNamespaces adds the places of the namespaces in HNC's trees. HNC's HierarchyConfigurations, or else
+// annotation subnamespace-of, name the parents; anchors own namespaces.
 func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, allowed AllowedKeys) {
 	hierarchies := map[string]unstructured.Unstructured{}
 	for _, hc := range peer.Hierarchies {
@@ -181,7 +182,8 @@ func modesOfHNC(peer HNC) map[schema.GroupResource]string {
 // counterparts has the mode of Warren for each of HNC's modes, except Ignore.
 var counterparts = map[string]copies.KindMode{hncPropagate: copies.All, hncAllowPropagate: copies.OptIn, hncRemove: copies.Remove}
 
-// configurationOfHNC compares HNC's configuration with the kinds that Warren is configured for, and adds a gap for each difference.
+// configurationOfHNC compares HNC's configuration with the kinds that Warren is configured for, and adds a gap for each
+// difference.
 func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	modes := modesOfHNC(peer)
 	for _, kind := range kinds {
@@ -216,8 +218,8 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	}
 }
 
-// recordHNCSource records an object as a source, if Warren copies it as HNC does only with a label or a selector. above is what
-// namespacesAbove returns.
+// recordHNCSource records an object as a source, if Warren copies it as HNC does only with a label or a selector. above
+// is what namespacesAbove returns.
 func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings,
 	above map[string]bool) {
 	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate ||
@@ -245,7 +247,8 @@ func (e *Estate) recordHNCSource(kind Kind, object *metav1.PartialObjectMetadata
 	}
 }
 
-// selectorOfHNC joins HNC's two selectors into one: the one by labels, and the list of trees, whose names become Warren's tree labels.
+// selectorOfHNC joins HNC's two selectors into one: the one by labels, and the list of trees, whose names become
+// Warren's tree labels.
 func selectorOfHNC(notes map[string]string) string {
 	var parts []string
 	if s := strings.ReplaceAll(notes[hncSelect], hncTreeSuffix, v1alpha1.TreeLabelSuffix); s != "" {

@@ -15,15 +15,16 @@ import (
 type hncSettings struct {
 	// uncopied are labels KEY=VALUE. HNC never copies an object that has one of them.
 	uncopied []string
-	// excluded are namespaces that HNC leaves alone. If included is set, HNC also leaves alone the namespaces that don't match it.
+	// excluded are namespaces that HNC leaves alone. If included is set, HNC also leaves alone the namespaces that don't
+	// match it.
 	excluded []string
 	included *regexp.Regexp
 	// strippedLabels and strippedAnnotations are keys that HNC leaves out of copies.
 	strippedLabels, strippedAnnotations []string
 }
 
-// rancherLabel is on the objects that Rancher makes in a project. HNC never copies them: its manifests set a flag for that, and old
-// versions do it without a flag.
+// rancherLabel is on the objects that Rancher makes in a project. HNC never copies them: its manifests set a flag for
+// that, and old versions do it without a flag.
 const rancherLabel = "cattle.io/creator=norman"
 
 func settingsOfHNC(deployments []Deployment) (s hncSettings, err error) {
@@ -43,7 +44,8 @@ func settingsOfHNC(deployments []Deployment) (s hncSettings, err error) {
 	return s, nil
 }
 
-// flagValues returns the values of a flag in the arguments of a program: --flag=VALUE, --flag VALUE, and the same with one hyphen.
+// flagValues returns the values of a flag in the arguments of a program: --flag=VALUE, --flag VALUE, and the same with
+// one hyphen.
 func flagValues(args []string, flag string) (values []string) {
 	for i, arg := range args {
 		name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -63,8 +65,8 @@ func (s hncSettings) leavesAlone(namespace string) bool {
 	return slices.Contains(s.excluded, namespace) || s.included != nil && !s.included.MatchString(namespace)
 }
 
-// neverCopies reports whether HNC never copies an object, whatever HNC's annotations on it: because of a flag, or because a platform wrote
-// it.
+// neverCopies reports whether HNC never copies an object, whatever HNC's annotations on it: because of a flag, or
+// because a platform wrote it.
 func (s hncSettings) neverCopies(object *metav1.PartialObjectMetadata) bool {
 	for _, label := range s.uncopied {
 		key, wanted, _ := strings.Cut(label, "=")
@@ -84,12 +86,14 @@ func (s hncSettings) neverCopies(object *metav1.PartialObjectMetadata) bool {
 	return false
 }
 
-// isHelmRelease reports whether a Secret is of type helm.sh/release.v1. Only metadata is read, so its label and its name decide.
+// isHelmRelease reports whether a Secret is of type helm.sh/release.v1. Only metadata is read, so its label and its
+// name decide.
 func isHelmRelease(secret *metav1.PartialObjectMetadata) bool {
 	return secret.Labels["owner"] == "helm" && strings.HasPrefix(secret.Name, "sh.helm.release.v1.")
 }
 
-// compareFlagsOfHNC adds a gap for each key that HNC's flags leave out of copies, but Warren's configuration doesn't leave out.
+// compareFlagsOfHNC adds a gap for each key that HNC's flags leave out of copies, but Warren's configuration doesn't
+// leave out.
 func (e *Estate) compareFlagsOfHNC(s hncSettings, ours *config.OperatorConfiguration) {
 	for _, list := range []struct {
 		flag  string

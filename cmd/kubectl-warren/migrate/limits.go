@@ -14,9 +14,9 @@ import (
 // treeSize holds the numbers of a tree that its limits bound.
 type treeSize struct{ subNamespaces, depth, copies int }
 
-// planTreeLimits adds a gap and an excess for each limit that a tree would exceed. An excess keeps the migration from beginning: else
-// admission would refuse a namespace, or the operator would hold back copies, after the other operator was stopped. copies counts the
-// copies by tree.
+// planTreeLimits adds a gap and an excess for each limit that a tree would exceed. An excess keeps the migration from
+// beginning: else admission would refuse a namespace, or the operator would hold back copies, after the other operator
+// was stopped. copies counts the copies by tree.
 func (p *planner) planTreeLimits(copies map[string]int) {
 	sizes := map[string]*treeSize{}
 	for name, place := range p.joining {
@@ -39,7 +39,8 @@ func (p *planner) planTreeLimits(copies map[string]int) {
 	}
 }
 
-// limitsOfTree returns the limits of the tree of root. If its LNamespace does not exist yet, they include those that it will have.
+// limitsOfTree returns the limits of the tree of root. If its LNamespace does not exist yet, they include those that it
+// will have.
 func (p *planner) limitsOfTree(root string) v1alpha1.Limits {
 	limits := p.end.Limits(root)
 	if spec := p.Tenants[root]; spec.Limits != nil && p.LNamespaces[root] == nil {
@@ -70,7 +71,8 @@ func (s *treeSize) exceededLimits(limits v1alpha1.Limits) (found []string) {
 	return found
 }
 
-// checkNoLimitExceeded returns an error that names the limits that trees would exceed. The caller checks this before it writes anything.
+// checkNoLimitExceeded returns an error that names the limits that trees would exceed. The caller checks this before it
+// writes anything.
 func (p Plan) checkNoLimitExceeded() error {
 	if len(p.excesses) == 0 {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// planExistingCopies finds, by Warren's own planner, the source of each copy of the peer's. It adds the steps that make the object a copy
-// of Warren's in mode create. The last step sets the final mode of the source. Then the operator updates the copy as it updates all others.
+// planExistingCopies finds, by Warren's own planner, the source of each copy of the peer's. It adds the steps that make
+// the object a copy of Warren's in mode create. The last step sets the final mode of the source. Then the operator
+// updates the copy as it updates all others.
 func (p *planner) planExistingCopies() {
 	objects := p.objectsBySlot()
 	maps.Copy(objects, p.unmade)
@@ -51,8 +52,9 @@ func (p *planner) planExistingCopies() {
 	p.planSourceLabels(objects, copied)
 }
 
-// planSourceLabels adds the steps that label the sources: whether and where they are copied. Sources with copies to be taken over are in
-// mode create until the last step. In the last step Roles come before RoleBindings, which may name them.
+// planSourceLabels adds the steps that label the sources: whether and where they are copied. Sources with copies to be
+// taken over are in mode create until the last step. In the last step Roles come before RoleBindings, which may name
+// them.
 func (p *planner) planSourceLabels(objects map[copies.Slot]*metav1.PartialObjectMetadata, copied map[copies.Slot]bool) {
 	modes := p.configuredKindModes()
 	wanted := map[copies.Slot]bool{}
@@ -93,7 +95,8 @@ func (p *planner) planSourceLabels(objects map[copies.Slot]*metav1.PartialObject
 	}
 }
 
-// finalPropagateMode returns the value of label propagate that an object has after the last step; "" if it has no such label.
+// finalPropagateMode returns the value of label propagate that an object has after the last step; "" if it has no such
+// label.
 func (e *Estate) finalPropagateMode(slot copies.Slot, modes map[schema.GroupKind]copies.KindMode) string {
 	mode := e.Sources[slot].Mode
 	if mode == "" {
@@ -127,7 +130,8 @@ func (c Cluster) objectsBySlot() map[copies.Slot]*metav1.PartialObjectMetadata {
 	return objects
 }
 
-// worldAfterMigration returns the World of Warren's planner after the migration: the sources as they will be, without the peer's copies.
+// worldAfterMigration returns the World of Warren's planner after the migration: the sources as they will be, without
+// the peer's copies.
 func (p *planner) worldAfterMigration(objects map[copies.Slot]*metav1.PartialObjectMetadata) *copies.World {
 	world := copies.NewWorld(p.after)
 	modes := p.configuredKindModes()
@@ -153,8 +157,8 @@ func (p *planner) worldAfterMigration(objects map[copies.Slot]*metav1.PartialObj
 	return world
 }
 
-// planFinishPhase adds the first step of the last phase, which records that the migration can't be undone any more, and the removal of
-// ownerReferences.
+// planFinishPhase adds the first step of the last phase, which records that the migration can't be undone any more, and
+// the removal of ownerReferences.
 func (p *planner) planFinishPhase() {
 	if record := p.Peer.Record; !record.isMigrationFinished() {
 		p.planRecordChange(Finish, func(r *Record) { r.Finished = true })

@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Templates join before the namespaces that reference them, and leave after them. Parents join before their children, and leave after them.
+// Templates join before the namespaces that reference them, and leave after them. Parents join before their children,
+// and leave after them.
 func TestOrderOfNamespaces(t *testing.T) {
 	s := accurateSite()
 	s.Namespaces["outer"] = namespace("outer", accurateType, "template")

@@ -12,8 +12,9 @@ import (
 
 // outlook describes the trees after the migration. It is immutable.
 type outlook struct {
-	// joining holds, by namespace, the places that namespaces can take. after is the forest when all of them have taken these places. end is
-	// after with Warren's configuration, the LNamespaces that exist now, and the HierarchyConfigurations and SubNamespaces that will exist.
+	// joining holds, by namespace, the places that namespaces can take. after is the forest when all of them have taken
+	// these places. end is after with Warren's configuration, the LNamespaces that exist now, and the
+	// HierarchyConfigurations and SubNamespaces that will exist.
 	joining    map[string]Place
 	after, end *forest.Snapshot
 	// refused are the namespaces to whose places the user has not agreed.
@@ -80,7 +81,8 @@ func (o *outlook) finalForest(c Cluster) *forest.Snapshot {
 	return end
 }
 
-// hierarchySpecOn returns spec, the spec of an existing HierarchyConfiguration or an empty one, with the settings of the place added.
+// hierarchySpecOn returns spec, the spec of an existing HierarchyConfiguration or an empty one, with the settings of
+// the place added.
 func (p Place) hierarchySpecOn(spec v1alpha1.HierarchyConfigurationSpec) v1alpha1.HierarchyConfigurationSpec {
 	spec.AllowCascadingDeletion = spec.AllowCascadingDeletion || p.Cascading
 	spec.PropagatedLabels, spec.PropagatedAnnotations = slices.Clone(spec.PropagatedLabels), slices.Clone(spec.PropagatedAnnotations)
@@ -93,8 +95,8 @@ func (p Place) hierarchySpecOn(spec v1alpha1.HierarchyConfigurationSpec) v1alpha
 	return spec
 }
 
-// canTakePlace reports whether a namespace can take its place, whatever is above it. If not, it adds a gap with the reason, except for a
-// namespace that is being deleted.
+// canTakePlace reports whether a namespace can take its place, whatever is above it. If not, it adds a gap with the
+// reason, except for a namespace that is being deleted.
 func (c Cluster) canTakePlace(name string, place Place, d *draft) bool {
 	now := c.Namespaces[name]
 	switch {
@@ -119,8 +121,9 @@ func (c Cluster) canTakePlace(name string, place Place, d *draft) bool {
 	return true
 }
 
-// removeRefusedPlaces removes the namespaces whose place admission would refuse because of their parent or template, and adds a gap for
-// each. It reports whether it removed one: then the caller repeats the call, because the namespaces below can't join either.
+// removeRefusedPlaces removes the namespaces whose place admission would refuse because of their parent or template,
+// and adds a gap for each. It reports whether it removed one: then the caller repeats the call, because the namespaces
+// below can't join either.
 func (o *outlook) removeRefusedPlaces(estate *Estate, c Cluster, d *draft) (found bool) {
 	for _, name := range slices.Sorted(maps.Keys(o.joining)) {
 		above := cmp.Or(o.joining[name].Parent, o.joining[name].Template)
@@ -134,7 +137,8 @@ func (o *outlook) removeRefusedPlaces(estate *Estate, c Cluster, d *draft) (foun
 	return found
 }
 
-// obstacleAbove returns why no namespace can join below the namespace called name; "" if one can, or if that namespace does not exist yet.
+// obstacleAbove returns why no namespace can join below the namespace called name; "" if one can, or if that namespace
+// does not exist yet.
 func (o *outlook) obstacleAbove(estate *Estate, c Cluster, name string) string {
 	now := c.Namespaces[name]
 	if now == nil {
@@ -154,8 +158,9 @@ func (o *outlook) obstacleAbove(estate *Estate, c Cluster, name string) string {
 	return ""
 }
 
-// depthInForest returns the number by which the steps of namespaces are ordered: the distance to the root. For templates it is negative, so
-// that they come before the namespaces that reference them. Namespaces without a way to a root come last.
+// depthInForest returns the number by which the steps of namespaces are ordered: the distance to the root. For
+// templates it is negative, so that they come before the namespaces that reference them. Namespaces without a way to a
+// root come last.
 func (o *outlook) depthInForest(name string) int {
 	if o.joining[name].Type == v1alpha1.TypeTemplate {
 		above := 0

@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// While the other operator is at rest, none of its webhooks checks who places which namespace where. So the user agrees to the places
-// before: the record holds the UID of each namespace and of its parent or template, as they were in the plan that the user has seen. Any
-// other place ends the run.
+// While the other operator is at rest, none of its webhooks checks who places which namespace where. So the user agrees
+// to the places before: the record holds the UID of each namespace and of its parent or template, as they were in the
+// plan that the user has seen. Any other place ends the run.
 
-// agreedPlaces returns the places that the namespaces can take: by UID of the namespace, what identifyPlaceAbove returns for its place.
+// agreedPlaces returns the places that the namespaces can take: by UID of the namespace, what identifyPlaceAbove
+// returns for its place.
 func (o *outlook) agreedPlaces(c Cluster) map[string]string {
 	agreed := map[string]string{}
 	for name, place := range o.joining {
@@ -21,7 +22,8 @@ func (o *outlook) agreedPlaces(c Cluster) map[string]string {
 	return agreed
 }
 
-// identifyPlaceAbove returns the UID of a place's parent or template; its name if it does not exist yet; "" if the place has neither.
+// identifyPlaceAbove returns the UID of a place's parent or template; its name if it does not exist yet; "" if the
+// place has neither.
 func (c Cluster) identifyPlaceAbove(place Place) string {
 	name := cmp.Or(place.Parent, place.Template)
 	if now := c.Namespaces[name]; now != nil {
@@ -30,8 +32,8 @@ func (c Cluster) identifyPlaceAbove(place Place) string {
 	return name
 }
 
-// placesAgreedByUser returns the places to which the user has agreed, by the record or by the plan that this run has shown; nil if the user
-// has agreed to no plan yet.
+// placesAgreedByUser returns the places to which the user has agreed, by the record or by the plan that this run has
+// shown; nil if the user has agreed to no plan yet.
 func (c Cluster) placesAgreedByUser() map[string]string {
 	if record := c.Peer.Record; record != nil && record.Places != nil {
 		return record.Places
@@ -39,8 +41,9 @@ func (c Cluster) placesAgreedByUser() map[string]string {
 	return c.Agreed
 }
 
-// isPlaceAgreed reports whether the user has agreed to the place of a namespace. It is true if the user has agreed to no plan yet, and
-// after the last step. The root of a tenant may have been made since the agreement: then it was agreed to by name.
+// isPlaceAgreed reports whether the user has agreed to the place of a namespace. It is true if the user has agreed to
+// no plan yet, and after the last step. The root of a tenant may have been made since the agreement: then it was agreed
+// to by name.
 func (c Cluster) isPlaceAgreed(estate *Estate, name string, place Place) bool {
 	agreed := c.placesAgreedByUser()
 	if agreed == nil || c.Peer.Record.isMigrationFinished() {

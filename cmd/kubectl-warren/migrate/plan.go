@@ -14,8 +14,8 @@ import (
 // Phase is a part of a migration. The next phase begins when no step of this one is left.
 type Phase string
 
-// The phases, in their order. Until Finish all can be undone: sources are in mode create, so that Warren doesn't change the copies that it
-// has taken over, wherever their namespace is.
+// The phases, in their order. Until Finish all can be undone: sources are in mode create, so that Warren doesn't change
+// the copies that it has taken over, wherever their namespace is.
 const (
 	Rest       Phase = "rest"       // the other operator is scaled down, and most of its webhooks get failure policy Ignore
 	Tenants    Phase = "tenants"    // LNamespaces are made, and Warren makes their roots
@@ -95,7 +95,8 @@ type Plan struct {
 	NewCopies  []NewCopies `json:"newCopies"`
 	KeyChanges []KeyChange `json:"keyChanges"`
 	Gaps       []Gap       `json:"gaps"`
-	// agreed are the places that the namespaces can take. refused are the namespaces to whose places the user has not agreed.
+	// agreed are the places that the namespaces can take. refused are the namespaces to whose places the user has not
+	// agreed.
 	agreed  map[string]string
 	refused []string
 	// excesses are the limits that keep the migration from beginning.

@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// accurateSite has a template, and below it a root, a sub-namespace and one more below that, with copies that Accurate made from level to
-// level. It also has an instance of the template.
+// accurateSite has a template, and below it a root, a sub-namespace and one more below that, with copies that Accurate
+// made from level to level. It also has an instance of the template.
 func accurateSite() *site {
 	from, propagated := "@accurate.cybozu.com/from", "@accurate.cybozu.com/propagate"
 	s := newSite(copies.OptIn, []*metav1.PartialObjectMetadata{

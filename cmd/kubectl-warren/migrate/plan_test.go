@@ -22,8 +22,8 @@ import (
 
 var secrets = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 
-// object returns the metadata of an object. keys are alternately a key and its value: of an annotation if the key begins with @, else of a
-// label.
+// object returns the metadata of an object. keys are alternately a key and its value: of an annotation if the key
+// begins with @, else of a label.
 func object(kind schema.GroupVersionKind, namespace, name string, keys ...string) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{},
 		Annotations: map[string]string{}}}
@@ -192,7 +192,8 @@ func hncObject(kind, namespace, name string, spec map[string]any) unstructured.U
 	return u
 }
 
-// hncSite has the namespaces org, below it team (an anchor), and below that svc (placed). org has a Secret for each of HNC's ways to copy.
+// hncSite has the namespaces org, below it team (an anchor), and below that svc (placed). org has a Secret for each of
+// HNC's ways to copy.
 func hncSite(mode copies.KindMode, hncMode string) *site {
 	inherited := "hnc.x-k8s.io/inherited-from"
 	s := newSite(mode, []*metav1.PartialObjectMetadata{
@@ -284,7 +285,8 @@ func TestPlanOfHNC(t *testing.T) {
 	}
 }
 
-// However many writes were done before, an undo leaves the cluster as it was, even if the undo is interrupted and begins again.
+// However many writes were done before, an undo leaves the cluster as it was, even if the undo is interrupted and
+// begins again.
 func TestUndo(t *testing.T) {
 	for writes := range 40 {
 		s := hncSite(copies.All, hncPropagate)

@@ -38,10 +38,11 @@ type peer struct {
 	holdsNamespaces bool
 	// needsFile reports that its configuration is a file, which the flag --peer-config names.
 	needsFile bool
-	// bystander begins the names of Deployments in the peer's namespace that only answer users. The migration doesn't stop them.
+	// bystander begins the names of Deployments in the peer's namespace that only answer users. The migration doesn't stop
+	// them.
 	bystander string
-	// readGrantRoles reads the names of the ClusterRoles that give users broad rights which only the peer's webhooks restrict; nil if the peer
-	// has none.
+	// readGrantRoles reads the names of the ClusterRoles that give users broad rights which only the peer's webhooks
+	// restrict; nil if the peer has none.
 	readGrantRoles func(ctx context.Context, r *reader) ([]string, error)
 	// readEstate reads the peer's objects, and returns the Estate that they describe.
 	readEstate func(ctx context.Context, r *reader, c *Cluster) (*Estate, error)
@@ -64,9 +65,9 @@ func (r *reader) readEverything(ctx context.Context) (*Estate, Cluster, error) {
 		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, LNamespaces: map[string]*v1alpha1.LNamespace{},
 		Rules: rules.ForForest(r.configuration, r.operatorNamespace), CopyRules: rules.ForCopies(r.configuration),
 	}
-	// LNamespaces are read before namespaces, because an LNamespace is deleted after its root. In the other order, a root that is deleted in
-	// between would look like a namespace that took the name of a Tenant. The plan would leave out that Tenant, and start the peer before all
-	// is undone.
+	// LNamespaces are read before namespaces, because an LNamespace is deleted after its root. In the other order, a root
+	// that is deleted in between would look like a namespace that took the name of a Tenant. The plan would leave out that
+	// Tenant, and start the peer before all is undone.
 	for _, read := range []func(context.Context, *Cluster) error{r.readWarrenObjects, r.readNamespaces, r.readConfiguredKinds,
 		r.readPeerEngine, r.readOldStoredVersions, r.readPeerGrants} {
 		if err := read(ctx, &c); err != nil {
@@ -145,8 +146,8 @@ func (r *reader) eachMetadata(ctx context.Context, kind schema.GroupVersionKind,
 	return nil
 }
 
-// listPeerObjects returns the objects of a kind, the peer's or not, within scope; served is false where the API server doesn't have the
-// kind.
+// listPeerObjects returns the objects of a kind, the peer's or not, within scope; served is false where the API server
+// doesn't have the kind.
 func (r *reader) listPeerObjects(ctx context.Context, group, kind string,
 	scope ...client.ListOption) (found []unstructured.Unstructured, served bool, err error) {
 	mapping, err := r.api.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
@@ -187,9 +188,9 @@ func (r *reader) readPeerEngine(ctx context.Context, c *Cluster) error {
 	return r.readMigrationRecord(ctx, c)
 }
 
-// webhooksOfPeer returns the webhooks of a configuration, and whether the peer serves them. While the peer is at rest, they have failure
-// policy Ignore, except those on its own kinds, which have Fail. Objects of these kinds determine where namespaces belong, and tenants may
-// write them: at rest nobody may change them.
+// webhooksOfPeer returns the webhooks of a configuration, and whether the peer serves them. While the peer is at rest,
+// they have failure policy Ignore, except those on its own kinds, which have Fail. Objects of these kinds determine
+// where namespaces belong, and tenants may write them: at rest nobody may change them.
 func (r *reader) webhooksOfPeer(w unstructured.Unstructured) (found Webhooks, theirs bool) {
 	found = Webhooks{PartialObjectMetadata: partialMetadataOf(w), Guards: namespaceGuardNames(w)}
 	webhooks, _, _ := unstructured.NestedSlice(w.Object, "webhooks")
@@ -276,7 +277,8 @@ var hncPeer = peer{
 	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup, holdsNamespaces: true,
 	copyLabel:   struct{ key, value string }{v1alpha1.LabelManagedBy, hncGroup},
 	labelAdvice: ", from NAME" + hncTreeSuffix + " to NAME" + v1alpha1.TreeLabelSuffix,
-	// while this Deployment is stopped, discovery of the API server's kinds is incomplete, and no namespace of the cluster can be deleted
+	// while this Deployment is stopped, discovery of the API server's kinds is incomplete, and no namespace of the cluster
+	// can be deleted
 	bystander: "hnc-resourcelist",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		found := HNC{}

@@ -24,8 +24,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// manyTenants returns a site with n Tenants, each with an owner, two namespaces, and the owner's RoleBinding in each, and a function that
-// plans.
+// manyTenants returns a site with n Tenants, each with an owner, two namespaces, and the owner's RoleBinding in each,
+// and a function that plans.
 func manyTenants(n int) func() Plan {
 	found, s := Capsule{}, newSite(copies.OptIn, nil)
 	s.LNamespaces, s.Caller = map[string]*v1alpha1.LNamespace{}, "root@example.com"
@@ -64,7 +64,8 @@ func manyTrees(n int) func() Plan {
 	}
 }
 
-// A plan of four times as many objects needs about four times as many allocations, and sixteen times if it compares each with each.
+// A plan of four times as many objects needs about four times as many allocations, and sixteen times if it compares
+// each with each.
 func TestPlanScales(t *testing.T) {
 	for name, many := range map[string]func(int) func() Plan{
 		"MIG-C7 a plan for four times the Tenants of Capsule costs at most seven times the allocations": manyTenants,
@@ -96,7 +97,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// slowRun returns an executor of one step, whose read takes half a minute. Of the requests, the API server refuses the first ones.
+// slowRun returns an executor of one step, whose read takes half a minute. Of the requests, the API server refuses the
+// first ones.
 func slowRun(refusals int, read func() error) (x *executor, requests *int) {
 	requests = new(int)
 	api := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// selecting are the kinds whose selectors decide which traffic reaches namespaces, or which policies and webhooks apply in them.
+// selecting are the kinds whose selectors decide which traffic reaches namespaces, or which policies and webhooks apply
+// in them.
 var selecting = []schema.GroupKind{
 	{Group: "networking.k8s.io", Kind: "NetworkPolicy"},
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"},
@@ -19,8 +20,8 @@ var selecting = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
 }
 
-// readPeerSelectors adds a gap for each object that selects by labels of the peer's. After the migration, new namespaces don't get these
-// labels, and moved namespaces keep their old ones.
+// readPeerSelectors adds a gap for each object that selects by labels of the peer's. After the migration, new
+// namespaces don't get these labels, and moved namespaces keep their old ones.
 func (r *reader) readPeerSelectors(ctx context.Context, e *Estate) error {
 	for _, kind := range selecting {
 		objects, _, err := r.listPeerObjects(ctx, kind.Group, kind.Kind)
@@ -39,7 +40,8 @@ func (r *reader) readPeerSelectors(ctx context.Context, e *Estate) error {
 	return nil
 }
 
-// isPeerCopy reports whether the peer copied an object from a source. Then the gap names the source instead of the copy.
+// isPeerCopy reports whether the peer copied an object from a source. Then the gap names the source instead of the
+// copy.
 func (p peer) isPeerCopy(object unstructured.Unstructured) bool {
 	return object.GetLabels()[hncInheritedFrom] != "" || object.GetAnnotations()[accurateFrom] != ""
 }

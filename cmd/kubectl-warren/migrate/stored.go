@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A CustomResourceDefinition of the peer's may use a webhook of the peer's to convert objects that are stored in an old version. Once the
-// peer is stopped, the API server can't read such objects, neither for the migration nor for an undo. So the user must store them in the
-// new version before.
+// A CustomResourceDefinition of the peer's may use a webhook of the peer's to convert objects that are stored in an old
+// version. Once the peer is stopped, the API server can't read such objects, neither for the migration nor for an undo.
+// So the user must store them in the new version before.
 
-// readOldStoredVersions finds the peer's CustomResourceDefinitions, by name, that may have objects in old versions, with the version in
-// which these are to be stored.
+// readOldStoredVersions finds the peer's CustomResourceDefinitions, by name, that may have objects in old versions,
+// with the version in which these are to be stored.
 func (r *reader) readOldStoredVersions(ctx context.Context, c *Cluster) error {
 	definitions, _, err := r.listPeerObjects(ctx, "apiextensions.k8s.io", "CustomResourceDefinition")
 	if err != nil {
@@ -43,7 +43,8 @@ func storageVersion(definition unstructured.Unstructured) string {
 	return ""
 }
 
-// checkOldStored returns an error that describes how to store the objects in the new version, if the migration has not begun.
+// checkOldStored returns an error that describes how to store the objects in the new version, if the migration has not
+// begun.
 func (e Engine) checkOldStored(p peer) error {
 	if e.Record != nil || len(e.OldStored) == 0 {
 		return nil

@@ -49,8 +49,8 @@ func writeTextTable(out io.Writer, headings []string, rows [][]string) {
 	fmt.Fprintln(out)
 }
 
-// writePlanTables writes how many writes each phase has and, by name, which namespaces join trees, which copies are new and which inherited
-// keys change.
+// writePlanTables writes how many writes each phase has and, by name, which namespaces join trees, which copies are new
+// and which inherited keys change.
 func (p Plan) writePlanTables(out io.Writer) {
 	if len(p.Steps) == 0 {
 		fmt.Fprintln(out, "Nothing is to be written.")

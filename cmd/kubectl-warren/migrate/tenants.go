@@ -12,7 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// MadeSource is a source that the migration makes, where the other operator wrote equal objects into many namespaces without a source.
+// MadeSource is a source that the migration makes, where the other operator wrote equal objects into many namespaces
+// without a source.
 type MadeSource struct {
 	// APIVersion is the API version of its kind.
 	APIVersion string
@@ -30,8 +31,8 @@ func futureRootOf(name string) *metav1.PartialObjectMetadata {
 	return root
 }
 
-// planTenantObjects adds the steps that make the LNamespaces. One whose root exists already is made, and adopts that root, in the last step
-// only: a root is deleted with its LNamespace, so an adoption can't be undone.
+// planTenantObjects adds the steps that make the LNamespaces. One whose root exists already is made, and adopts that
+// root, in the last step only: a root is deleted with its LNamespace, so an adoption can't be undone.
 func (p *planner) planTenantObjects() {
 	for _, name := range slices.Sorted(maps.Keys(p.Tenants)) {
 		object := warrenObject("LNamespace", "", name)
@@ -48,8 +49,8 @@ func (p *planner) planTenantObjects() {
 	}
 }
 
-// markForAdoption adds the step that writes the UID of the LNamespace into the mark adopt of its root, if a cluster admin made the
-// LNamespace and it has no root yet.
+// markForAdoption adds the step that writes the UID of the LNamespace into the mark adopt of its root, if a cluster
+// admin made the LNamespace and it has no root yet.
 func (p *planner) markForAdoption(lns *v1alpha1.LNamespace, root *metav1.PartialObjectMetadata) {
 	if hasNoRecordedCreator(lns) && root != nil && p.Places[lns.Name].Type == v1alpha1.TypeRoot {
 		p.draft.addRelabelStep(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})
@@ -61,8 +62,8 @@ func hasNoRecordedCreator(lns *v1alpha1.LNamespace) bool {
 	return lns.Status.Namespace != lns.Name && lns.Annotations[v1alpha1.AnnotationCreator] == ""
 }
 
-// tenantToWaitFor returns what the next wave has to wait for, or "": an LNamespace that was made must get its root namespace, and one that
-// is being deleted must be gone before the other operator is started.
+// tenantToWaitFor returns what the next wave has to wait for, or "": an LNamespace that was made must get its root
+// namespace, and one that is being deleted must be gone before the other operator is started.
 func tenantToWaitFor(wave []Step, estate *Estate, c Cluster) string {
 	for _, name := range slices.Sorted(maps.Keys(estate.Tenants)) {
 		lns := c.LNamespaces[name]
@@ -80,8 +81,8 @@ func tenantToWaitFor(wave []Step, estate *Estate, c Cluster) string {
 	return ""
 }
 
-// findMissingSources returns the sources to be made. After the last step it returns none, because a source that is missing then was deleted
-// on purpose.
+// findMissingSources returns the sources to be made. After the last step it returns none, because a source that is
+// missing then was deleted on purpose.
 func findMissingSources(estate *Estate, c Cluster) map[copies.Slot]*metav1.PartialObjectMetadata {
 	unmade := map[copies.Slot]*metav1.PartialObjectMetadata{}
 	if c.Peer.Record.isMigrationFinished() {
@@ -124,9 +125,9 @@ func (p *planner) sourcesAlreadyMade() (found []*metav1.PartialObjectMetadata) {
 	return found
 }
 
-// planOwnerRemovals adds the steps that remove the ownerReferences to the other operator's objects. By these, the garbage collector would
-// delete namespaces and objects of users. They belong to the last step, after the change of the record: until then the other operator can
-// be started again, and needs these references.
+// planOwnerRemovals adds the steps that remove the ownerReferences to the other operator's objects. By these, the
+// garbage collector would delete namespaces and objects of users. They belong to the last step, after the change of the
+// record: until then the other operator can be started again, and needs these references.
 func (p *planner) planOwnerRemovals() {
 	for _, object := range p.Owned {
 		var kept []metav1.OwnerReference

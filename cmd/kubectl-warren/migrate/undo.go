@@ -27,8 +27,8 @@ type undoer struct {
 	draft *draft
 }
 
-// NewUndo returns the plan that undoes the migration, so that the other operator can run again. Without a record the plan is empty: no
-// migration has begun, or all of it is undone.
+// NewUndo returns the plan that undoes the migration, so that the other operator can run again. Without a record the
+// plan is empty: no migration has begun, or all of it is undone.
 func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	switch record := c.Peer.Record; {
 	case record == nil:
@@ -53,8 +53,8 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	return d.sortedPlan(), nil
 }
 
-// undoNamespaces removes the labels that placed the namespaces, except those that they had before. It starts with the leaves,
-// because a namespace with children can't leave its tree.
+// undoNamespaces removes the labels that placed the namespaces, except those that they had before. It starts with the
+// leaves, because a namespace with children can't leave its tree.
 func (u *undoer) undoNamespaces() {
 	deepest := len(u.joining)
 	for _, name := range slices.Sorted(maps.Keys(u.joining)) {
@@ -85,8 +85,8 @@ func (u *undoer) undoHierarchyChanges() {
 	}
 }
 
-// undoHierarchyOf removes what the migration wrote from a HierarchyConfiguration that is not deleted, because it has other settings or is
-// older.
+// undoHierarchyOf removes what the migration wrote from a HierarchyConfiguration that is not deleted, because it has
+// other settings or is older.
 func (u *undoer) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Place) {
 	spec, object := map[string]any{}, warrenObject("HierarchyConfiguration", hc.Namespace, hc.Name)
 	if place.Cascading && hc.Spec.AllowCascadingDeletion && u.Peer.Record.valueBefore(object, cascadingField) != v1alpha1.True {
@@ -115,8 +115,8 @@ func (u *undoer) isSourceOfMigration(slot copies.Slot, object *metav1.PartialObj
 	return made && u.Peer.Record.isMadeByMigration(objectFromMetadata(object), object)
 }
 
-// undoTenantObjects deletes the sources and then the LNamespaces that the migration made. Warren then deletes the root namespaces that it
-// made for these LNamespaces.
+// undoTenantObjects deletes the sources and then the LNamespaces that the migration made. Warren then deletes the root
+// namespaces that it made for these LNamespaces.
 func (u *undoer) undoTenantObjects() {
 	objects := u.objectsBySlot()
 	for _, slot := range sortedSlots(u.Made) {
@@ -131,8 +131,8 @@ func (u *undoer) undoTenantObjects() {
 	}
 }
 
-// undoCopyLabels restores the earlier values of Warren's keys on copies and their sources, and the other operator's label on copies. The
-// migration left the copies in mode create. A copy that is no longer in that mode stays as it is.
+// undoCopyLabels restores the earlier values of Warren's keys on copies and their sources, and the other operator's
+// label on copies. The migration left the copies in mode create. A copy that is no longer in that mode stays as it is.
 func (u *undoer) undoCopyLabels() {
 	objects := u.objectsBySlot()
 	sources := map[copies.Slot]bool{}
@@ -175,8 +175,8 @@ func (u *undoer) undoCopyLabels() {
 	}
 }
 
-// undoPeerShutdown restores inherited values, finalizers, replicas, webhooks and grants as the record has them, and then deletes the
-// record.
+// undoPeerShutdown restores inherited values, finalizers, replicas, webhooks and grants as the record has them, and
+// then deletes the record.
 func (u *undoer) undoPeerShutdown() {
 	record := u.Peer.Record
 	u.undoInheritedValues()
@@ -196,7 +196,8 @@ func (u *undoer) undoPeerShutdown() {
 		version: u.Peer.RecordVersion})
 }
 
-// restorePeerGrants restores the subjects of the grants. Its wave comes after the one that restores the other operator's webhooks.
+// restorePeerGrants restores the subjects of the grants. Its wave comes after the one that restores the other
+// operator's webhooks.
 func (u *undoer) restorePeerGrants() {
 	for _, g := range u.Peer.Grants {
 		before := u.Peer.Record.Subjects[objectFromMetadata(g.PartialObjectMetadata).String()]

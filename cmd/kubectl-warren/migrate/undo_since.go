@@ -12,11 +12,11 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Changes that users made since --apply can make an undo impossible. The undo checks for such changes before each wave. So it
-// begins to write only if it can write everything.
+// Changes that users made since --apply can make an undo impossible. The undo checks for such changes before each wave.
+// So it begins to write only if it can write everything.
 
-// checkChangesSince returns an error that names each namespace whose placement or move by users since --apply makes an undo impossible, and
-// what to do about each.
+// checkChangesSince returns an error that names each namespace whose placement or move by users since --apply makes an
+// undo impossible, and what to do about each.
 func (u *undoer) checkChangesSince() error {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(u.Namespaces)) {
@@ -64,8 +64,8 @@ func (u *undoer) leavesAllTrees(name string) bool {
 	return cmp.Or(u.Peer.Record.valueBefore(object, v1alpha1.LabelType), u.Peer.Record.valueBefore(object, v1alpha1.LabelParent)) == ""
 }
 
-// undoInheritedValues restores the labels and annotations that namespaces had before they inherited other values. It keeps a
-// value that a user has set since.
+// undoInheritedValues restores the labels and annotations that namespaces had before they inherited other values. It
+// keeps a value that a user has set since.
 func (u *undoer) undoInheritedValues() {
 	for _, change := range u.Peer.Record.Inherited {
 		key, isAnnotation := strings.CutPrefix(change.Key, "@")
@@ -94,9 +94,9 @@ func (u *undoer) undoInheritedValues() {
 	}
 }
 
-// awaitedCleaning returns what the undo waits for, as the end of a message: "Warren to remove the inherited labels … from namespace N".
-// N has left its tree and still has inherited keys. Only after Warren has removed them does the undo restore the earlier values. The text
-// is "" if there is no such namespace, or in a phase other than Release.
+// awaitedCleaning returns what the undo waits for, as the end of a message: "Warren to remove the inherited labels …
+// from namespace N". N has left its tree and still has inherited keys. Only after Warren has removed them does the undo
+// restore the earlier values. The text is "" if there is no such namespace, or in a phase other than Release.
 func awaitedCleaning(wave []Step, c Cluster) string {
 	if len(wave) == 0 || wave[0].Phase != Release || c.Peer.Record == nil {
 		return ""
@@ -114,8 +114,8 @@ func awaitedCleaning(wave []Step, c Cluster) string {
 	return ""
 }
 
-// isMadeByOperator reports whether the operator created a HierarchyConfiguration since the migration began, and its spec holds
-// nothing but what the migration wrote.
+// isMadeByOperator reports whether the operator created a HierarchyConfiguration since the migration began, and its
+// spec holds nothing but what the migration wrote.
 func (u *undoer) isMadeByOperator(hc *v1alpha1.HierarchyConfiguration, place Place) bool {
 	left := hc.Spec.DeepCopy()
 	left.AllowCascadingDeletion = left.AllowCascadingDeletion && !place.Cascading

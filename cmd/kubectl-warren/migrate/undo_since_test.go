@@ -49,8 +49,8 @@ func TestUndoRestoresInheritedKeys(t *testing.T) {
 		}
 		s.Namespaces["org"].Labels[level] = "baseline"
 		s.apply(t, Hierarchy, s.plan, 1000)
-		// What Warren does in between: namespaces inherit keys, and when they leave they lose them, except levels of pod security. A user sets
-		// tier.
+		// What Warren does in between: namespaces inherit keys, and when they leave they lose them, except levels of pod
+		// security. A user sets tier.
 		delete(s.Namespaces["svc"].Labels, "zone")
 		s.Namespaces["svc"].Labels["tier"] = "own"
 		s.Namespaces["svc"].Labels[level], s.Namespaces["team"].Labels[level] = "baseline", "baseline"

@@ -14,13 +14,15 @@ import (
 )
 
 const (
-	// statusWaits is the exit status for a request that is stored, but not carried out, or whose namespace is halted in its new place.
+	// statusWaits is the exit status for a request that is stored, but not carried out, or whose namespace is halted in
+	// its new place.
 	statusWaits = 2
 	// answerPatience bounds the wait for the operator's answer to a request.
 	answerPatience = 30 * time.Second
 )
 
-// await waits for the operator's answer to the request. It returns an error if the namespace doesn't have the place that was asked for.
+// await waits for the operator's answer to the request. It returns an error if the namespace doesn't have the place
+// that was asked for.
 func (p *placement) await(ctx context.Context, generation int64) error {
 	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
@@ -54,8 +56,8 @@ func (p *placement) notCarriedOut(why string) error {
 	return fmt.Errorf("the request of namespace %s is stored, but not carried out: %s", p.name, why)
 }
 
-// whyNotSettled returns why the namespace doesn't have the place that its HierarchyConfiguration asks for, or is halted in it; nil if all
-// is well.
+// whyNotSettled returns why the namespace doesn't have the place that its HierarchyConfiguration asks for, or is halted
+// in it; nil if all is well.
 func (p *placement) whyNotSettled(hc *v1alpha1.HierarchyConfiguration) error {
 	applied := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionParentApplied)
 	halted := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionHalted)

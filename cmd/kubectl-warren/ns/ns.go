@@ -1,4 +1,5 @@
-// Package ns is the commands about namespaces: to list one's own, and to show or set the type, the place and the protection of one.
+// Package ns is the commands about namespaces: to list one's own, and to show or set the type, the place and the
+// protection of one.
 package ns
 
 import (

@@ -31,8 +31,8 @@ type placement struct {
 	madeRoot bool
 }
 
-// prepare does what only a cluster admin may do, if the user is one. It makes a parent that is in no tree a root. It marks a namespace
-// that is in no tree if policy strict-placement requires a mark.
+// prepare does what only a cluster admin may do, if the user is one. It makes a parent that is in no tree a root. It
+// marks a namespace that is in no tree if policy strict-placement requires a mark.
 func (p *placement) prepare(ctx context.Context) error {
 	if admin, err := p.mayUpdateNamespaces(ctx); err != nil || !admin {
 		return err // others may have no right to read the Namespaces
@@ -67,8 +67,8 @@ func (p *placement) mayUpdateNamespaces(ctx context.Context) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
-// makeParentRoot makes the parent a root if it is in no tree and its HierarchyConfiguration asks for no place. If something else is wrong
-// with the parent, the API server's answer to the request describes it.
+// makeParentRoot makes the parent a root if it is in no tree and its HierarchyConfiguration asks for no place. If
+// something else is wrong with the parent, the API server's answer to the request describes it.
 func (p *placement) makeParentRoot(ctx context.Context) error {
 	parent, err := gather.ReadNamespace(ctx, p.api, p.parent)
 	if err != nil || !isPlain(parent) {
@@ -101,7 +101,8 @@ func isPlain(namespace *metav1.PartialObjectMetadata) bool {
 	return namespace.DeletionTimestamp == nil && namespace.Name != metav1.NamespaceDefault && !strings.HasPrefix(namespace.Name, "kube-")
 }
 
-// mark lets the namespace join the tree of the parent, or become a root, once. A namespace that has a place already needs no mark.
+// mark lets the namespace join the tree of the parent, or become a root, once. A namespace that has a place already
+// needs no mark.
 func (p *placement) mark(ctx context.Context, namespace *metav1.PartialObjectMetadata) error {
 	if namespace.Labels[v1alpha1.LabelType] != "" || namespace.Labels[v1alpha1.LabelParent] != "" {
 		return nil
@@ -151,7 +152,8 @@ func (p *placement) report(namespace *metav1.PartialObjectMetadata, changed bool
 	return change.PrintDone(p.inv, namespace, p.change, operation)
 }
 
-// takeBack undoes what prepare did, after the request was refused. So nothing can use the mark later, and the parent is no root.
+// takeBack undoes what prepare did, after the request was refused. So nothing can use the mark later, and the parent is
+// no root.
 func (p *placement) takeBack(ctx context.Context, refusal error) error {
 	if p.marked != nil {
 		if _, err := change.Mark(ctx, p.api, p.marked, "", p.change); err != nil {

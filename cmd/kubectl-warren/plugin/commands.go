@@ -86,8 +86,8 @@ func refuseNamespace(cmd *cobra.Command) error {
 	return nil
 }
 
-// requireSubcommand makes a command that groups others refuse words that it doesn't know. Without words, it does what the command does
-// by itself or, if that is nothing, prints its help.
+// requireSubcommand makes a command that groups others refuse words that it doesn't know. Without words, it does what
+// the command does by itself or, if that is nothing, prints its help.
 func requireSubcommand(group *cobra.Command) {
 	group.Args = cobra.ArbitraryArgs
 	group.SuggestionsMinimumDistance = 2 // cobra sets its default only on a path that we don't take

@@ -10,7 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// helpGroups are the groups of commands in the help of "kubectl warren", in this order: first what people type every day.
+// helpGroups are the groups of commands in the help of "kubectl warren", in this order: first what people type every
+// day.
 var helpGroups = []struct {
 	title    string
 	commands []string
@@ -26,7 +27,8 @@ var helpGroups = []struct {
 
 func init() { cobra.AddTemplateFunc("ownFlags", listOwnFlags) } // cobra has one table of functions for all commands
 
-// arrangeHelp gives each command of warren its group, and leaves the flags of kubectl to the command "options", as kubectl does.
+// arrangeHelp gives each command of warren its group, and leaves the flags of kubectl to the command "options", as
+// kubectl does.
 func arrangeHelp(warren *cobra.Command) {
 	for _, group := range helpGroups {
 		warren.AddGroup(&cobra.Group{ID: group.title, Title: group.title})

@@ -1,5 +1,5 @@
-// Package plugin is kubectl warren as a whole: it puts the commands of all subjects together, carries one out, and turns an error into
-// sentences and an exit status. Each subject has a package of its own beside this one.
+// Package plugin is kubectl warren as a whole: it puts the commands of all subjects together, carries one out, and
+// turns an error into sentences and an exit status. Each subject has a package of its own beside this one.
 package plugin
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tenant"
 )
 
-// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit status: 0,
-// or 1 after any error; vet and set have other statuses, too. An error is one line on ErrOut, or one for each problem of a file. Nothing is
-// written to Out then, except what doctor and vet found, what set and migrate have written, and what get --watch, billing and ui have
-// shown.
+// Run carries out the command line args, whose first item is the name under which the program was called, and returns
+// the exit status: 0, or 1 after any error; vet and set have other statuses, too. An error is one line on ErrOut, or
+// one for each problem of a file. Nothing is written to Out then, except what doctor and vet found, what set and
+// migrate have written, and what get --watch, billing and ui have shown.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build invocation.Build) int {
 	log.SetLogger(logr.Discard()) // otherwise controller-runtime writes to stderr that it has no logger
 	streams.Out, streams.ErrOut = terminal.NewWriter(streams.Out), terminal.NewWriter(streams.ErrOut)
@@ -65,8 +65,8 @@ const (
 	completePrefix = "kubectl_complete-"
 )
 
-// calledAs splits args into the name of the plugin and its arguments. kubectl completes the words of plugin X by running
-// kubectl_complete-X with them; cobra's answer to that is its hidden command __complete.
+// calledAs splits args into the name of the plugin and its arguments. kubectl completes the words of plugin X by
+// running kubectl_complete-X with them; cobra's answer to that is its hidden command __complete.
 func calledAs(args []string) (name string, rest []string) {
 	if len(args) == 0 {
 		return invocation.ProgramName, []string{}

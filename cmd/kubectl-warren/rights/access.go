@@ -37,7 +37,8 @@ type Entry struct {
 	near bool
 }
 
-// Access reports on a tenant. If everything is set, parts of Kubernetes itself are not left out. It fails if there is no such tenant.
+// Access reports on a tenant. If everything is set, parts of Kubernetes itself are not left out. It fails if there is
+// no such tenant.
 func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*Access, error) {
 	of, err := r.readerAsCaller().readTenant(ctx, name)
 	switch {

@@ -45,8 +45,8 @@ func readQuestion(inv *invocation.Invocation, cmd *cobra.Command, verb, resource
 	return reporter, question, err
 }
 
-// ReadQuestion completes asked, in which a person has written the resource as RESOURCE[/NAME]. The namespace of asked counts only if the
-// resource is namespaced; namespaced reports that.
+// ReadQuestion completes asked, in which a person has written the resource as RESOURCE[/NAME]. The namespace of asked
+// counts only if the resource is namespaced; namespaced reports that.
 func ReadQuestion(ctx context.Context, inv *invocation.Invocation, asked Question) (_ *Reporter, q Question, namespaced bool, err error) {
 	resource, name, named := strings.Cut(asked.Resource, "/")
 	if resource == "" || asked.Verb == "" || named && name == "" {

@@ -28,7 +28,8 @@ type asker struct {
 	read *reader
 }
 
-// askWhetherMay reports whether an identity may do something: by the API server's authorizer, else by the RBAC objects that can be read.
+// askWhetherMay reports whether an identity may do something: by the API server's authorizer, else by the RBAC objects
+// that can be read.
 func (a *asker) askWhetherMay(ctx context.Context, id Identity, q Question) (rightDecision, error) {
 	ways, err := a.reviewsForQuestion(ctx, id, q)
 	if err != nil {
@@ -53,8 +54,8 @@ func (a *asker) askWhetherMay(ctx context.Context, id Identity, q Question) (rig
 	return a.decideByRules(ctx, id, q)
 }
 
-// reviewsForQuestion returns the reviews that can answer the question, to be tried in order: SubjectAccessReview, LocalSubjectAccessReview
-// (which a namespace's admin may create) and, about the caller, SelfSubjectAccessReview.
+// reviewsForQuestion returns the reviews that can answer the question, to be tried in order: SubjectAccessReview,
+// LocalSubjectAccessReview (which a namespace's admin may create) and, about the caller, SelfSubjectAccessReview.
 func (a *asker) reviewsForQuestion(ctx context.Context, id Identity, q Question) ([]review, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups, ResourceAttributes: q.resourceAttributes()}
 	anybody := &authorizationv1.SubjectAccessReview{Spec: spec}
@@ -72,7 +73,8 @@ func (a *asker) reviewsForQuestion(ctx context.Context, id Identity, q Question)
 	return ways, err
 }
 
-// decideByRules returns what the API server's RBAC authorizer would answer, as far as the caller may read the RBAC objects.
+// decideByRules returns what the API server's RBAC authorizer would answer, as far as the caller may read the RBAC
+// objects.
 func (a *asker) decideByRules(ctx context.Context, id Identity, q Question) (rightDecision, error) {
 	if slices.Contains(id.Groups, user.SystemPrivilegedGroup) {
 		return rightDecision{Yes, "group " + user.SystemPrivilegedGroup + " may do everything"}, nil
@@ -89,8 +91,8 @@ func (a *asker) decideByRules(ctx context.Context, id Identity, q Question) (rig
 	return rightDecision{answer: No}, nil
 }
 
-// findAllowingBindings returns the bindings that allow the request to an identity; if the caller can read none, the authorizer's reason. It
-// returns nothing if v, the decision, is not yes.
+// findAllowingBindings returns the bindings that allow the request to an identity; if the caller can read none, the
+// authorizer's reason. It returns nothing if v, the decision, is not yes.
 func (a *asker) findAllowingBindings(ctx context.Context, id Identity, q Question, v rightDecision) ([]Via, error) {
 	if v.answer != Yes {
 		return nil, nil

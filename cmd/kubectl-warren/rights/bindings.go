@@ -21,11 +21,11 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// Via is why a subject may do something: a binding and the role that it binds. Where these can't be read, or don't allow it, it is the
-// reason that the API server gave.
+// Via is why a subject may do something: a binding and the role that it binds. Where these can't be read, or don't
+// allow it, it is the reason that the API server gave.
 type Via struct {
-	// Through is the subject that the user must become first: "Group payments-sudoers" by sudo, or a ServiceAccount whose token the
-	// user can get.
+	// Through is the subject that the user must become first: "Group payments-sudoers" by sudo, or a ServiceAccount whose
+	// token the user can get.
 	Through string `json:"through,omitempty"`
 	Binding *Ref   `json:"binding,omitempty"`
 	Role    *Ref   `json:"role,omitempty"`
@@ -92,12 +92,13 @@ func (b bindings) thoseGranting(q Question, id Identity) []Via {
 // candidate is a subject that a binding names.
 type candidate struct {
 	rbacv1.Subject
-	// via are the bindings known to allow the request. There are none if every binding that may allow it has a role that can't be read.
+	// via are the bindings known to allow the request. There are none if every binding that may allow it has a role that
+	// can't be read.
 	via []Via
 }
 
-// findCandidates returns the subjects to whom a binding allows the request, or may allow it because its role can't be read; each once, in
-// the order of the bindings.
+// findCandidates returns the subjects to whom a binding allows the request, or may allow it because its role can't be
+// read; each once, in the order of the bindings.
 func (b bindings) findCandidates(q Question) []candidate {
 	var found []candidate
 	places := map[rbacv1.Subject]int{} // in found

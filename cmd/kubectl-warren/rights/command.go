@@ -141,8 +141,9 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// WhoIs returns the identity of a user. If the caller asks about itself and names no groups, the caller's groups are added. Groups of
-// sudoers, which the caller has by running this with sudo, are left out: the report has one case without sudo and one with it.
+// WhoIs returns the identity of a user. If the caller asks about itself and names no groups, the caller's groups are
+// added. Groups of sudoers, which the caller has by running this with sudo, are left out: the report has one case
+// without sudo and one with it.
 func (r *Reporter) WhoIs(ctx context.Context, name string, groups []string) (Identity, error) {
 	caller, err := r.Caller(ctx)
 	if err == nil && caller.User == name && len(groups) == 0 {
@@ -164,7 +165,8 @@ func NewReporter(inv *invocation.Invocation) (*Reporter, error) {
 	return &Reporter{API: api, Refused: failure.Refused, Tree: readTreeOf(api), Namespaced: inv.NamespacedResources}, nil
 }
 
-// readTreeOf returns a function for Reporter.Tree. It finds the root and the namespaces below it that the caller may read.
+// readTreeOf returns a function for Reporter.Tree. It finds the root and the namespaces below it that the caller may
+// read.
 func readTreeOf(api client.Reader) func(context.Context, string) ([]string, []string, error) {
 	return func(ctx context.Context, root string) (names, closed []string, err error) {
 		view, err := gather.Forest(ctx, api)

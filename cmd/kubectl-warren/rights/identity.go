@@ -17,8 +17,8 @@ type Identity struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Person returns the identity of a user who is in groups. Group system:authenticated is added, and the groups that follow from the name of
-// a service account, system:serviceaccount:NAMESPACE:NAME.
+// Person returns the identity of a user who is in groups. Group system:authenticated is added, and the groups that
+// follow from the name of a service account, system:serviceaccount:NAMESPACE:NAME.
 func Person(name string, groups ...string) Identity {
 	all := slices.Clone(groups)
 	if namespace, _, err := serviceaccount.SplitUsername(name); err == nil {
@@ -29,7 +29,8 @@ func Person(name string, groups ...string) Identity {
 	return Identity{User: name, Groups: slices.Compact(all)}
 }
 
-// identityOfSubject returns the identity of the subject of a binding, with only the groups that its kind and name imply.
+// identityOfSubject returns the identity of the subject of a binding, with only the groups that its kind and name
+// imply.
 func identityOfSubject(s rbacv1.Subject) Identity {
 	switch s.Kind {
 	case rbacv1.GroupKind:

@@ -32,8 +32,8 @@ type roleTable struct {
 	read  bool
 }
 
-// remembered caches answers by name. Its lock is never held during a request, so two goroutines that need the same answer at once
-// may both request it.
+// remembered caches answers by name. Its lock is never held during a request, so two goroutines that need the same
+// answer at once may both request it.
 type remembered[V any] struct {
 	mu     sync.Mutex
 	byName map[string]V

@@ -7,8 +7,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Question is a request that a subject may or may not be allowed to make. If Namespace is empty, it is about the whole cluster. A question
-// about a Namespace object has the name of that object as its namespace, as the API server's authorizer has it.
+// Question is a request that a subject may or may not be allowed to make. If Namespace is empty, it is about the whole
+// cluster. A question about a Namespace object has the name of that object as its namespace, as the API server's
+// authorizer has it.
 type Question struct {
 	Verb        string `json:"verb"`
 	Group       string `json:"group,omitempty"`
@@ -36,8 +37,8 @@ func (q Question) String() string {
 	return text
 }
 
-// admissionNote returns a note for a request that changes something: admission may still refuse what the authorizer allows; "" for one that
-// reads.
+// admissionNote returns a note for a request that changes something: admission may still refuse what the authorizer
+// allows; "" for one that reads.
 func (q Question) admissionNote() string {
 	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.Verb) {
 		return ""
@@ -63,8 +64,9 @@ func (q Question) isAllowedByRules(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, q.matchesRule)
 }
 
-// matchesRule reports whether a rule allows the request, as the RBAC authorizer does (pkg/apis/rbac/v1/evaluation_helpers.go of Kubernetes,
-// which can't be imported). An integration test compares it with the API server.
+// matchesRule reports whether a rule allows the request, as the RBAC authorizer does
+// (pkg/apis/rbac/v1/evaluation_helpers.go of Kubernetes, which can't be imported). An integration test compares it with
+// the API server.
 func (q Question) matchesRule(rule rbacv1.PolicyRule) bool {
 	resource := q.Resource
 	if q.Subresource != "" {

@@ -17,8 +17,9 @@ type reach struct {
 	namespaces []string // of the tree, in which it grants rights
 }
 
-// reachIntoTree returns where a ClusterRoleBinding grants rights in the tree: on objects in its namespaces, on the namespaces, on the
-// LNamespace, or to impersonate one of its people. If the binding's role can't be read, it counts as one that grants some.
+// reachIntoTree returns where a ClusterRoleBinding grants rights in the tree: on objects in its namespaces, on the
+// namespaces, on the LNamespace, or to impersonate one of its people. If the binding's role can't be read, it counts as
+// one that grants some.
 func (s *survey) reachIntoTree(b binding) reach {
 	found := reach{any: b.opaque}
 	for _, rule := range b.rules {
@@ -60,8 +61,8 @@ func (s *survey) reachOfRule(rule rbacv1.PolicyRule, group, resource string) rea
 	return reach{}
 }
 
-// peopleToBecome returns the users or, for kind groups, the groups whose impersonation gives rights in the tree: those in the lists, and
-// the sudo user or group of sudoers.
+// peopleToBecome returns the users or, for kind groups, the groups whose impersonation gives rights in the tree: those
+// in the lists, and the sudo user or group of sudoers.
 func (s *survey) peopleToBecome(kind string) []string {
 	of := v1alpha1.SubjectUser
 	names := []string{grants.SudoUser(s.tenant)}
@@ -83,7 +84,8 @@ func allowsImpersonation(rule rbacv1.PolicyRule) bool {
 	})
 }
 
-// isNamespaced reports whether the API server has a namespaced resource of this name in the group, or in any group if group is "*".
+// isNamespaced reports whether the API server has a namespaced resource of this name in the group, or in any group if
+// group is "*".
 func (s *survey) isNamespaced(group, resource string) bool {
 	for served, namespaced := range s.namespaced {
 		if namespaced && served.Resource == resource && (group == served.Group || group == rbacv1.APIGroupAll) {

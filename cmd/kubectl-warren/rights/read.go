@@ -21,7 +21,8 @@ const (
 	kindClusterRoleBinding = "ClusterRoleBinding"
 )
 
-// reader reads the objects that a report needs, with the caller's rights and each only once. Its only state is the report's memory.
+// reader reads the objects that a report needs, with the caller's rights and each only once. Its only state is the
+// report's memory.
 type reader struct {
 	api     client.Client
 	refused func(error) bool
@@ -45,7 +46,8 @@ func (r *reader) readListOrGap(ctx context.Context, list client.ObjectList, reso
 	return false, fmt.Errorf("%s: %w", what, err)
 }
 
-// bindingsInNamespace returns the RoleBindings of a namespace, or the ClusterRoleBindings for "", with what their roles allow.
+// bindingsInNamespace returns the RoleBindings of a namespace, or the ClusterRoleBindings for "", with what their roles
+// allow.
 func (r *reader) bindingsInNamespace(ctx context.Context, namespace string) (bindings, error) {
 	if known, ok := r.memory.bound.findRemembered(namespace); ok {
 		return known, nil
@@ -146,7 +148,8 @@ func (r *reader) rolesInNamespace(ctx context.Context, namespace string) (roleTa
 	return found, nil
 }
 
-// readTenant reads an LNamespace. If the cluster doesn't serve the kind, the LNamespace is reported as one that doesn't exist.
+// readTenant reads an LNamespace. If the cluster doesn't serve the kind, the LNamespace is reported as one that doesn't
+// exist.
 func (r *reader) readTenant(ctx context.Context, name string) (*tenant, error) {
 	if known, ok := r.memory.tenants.findRemembered(name); ok {
 		return known, nil

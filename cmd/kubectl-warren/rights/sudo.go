@@ -16,12 +16,13 @@ import (
 // form is a form of impersonation: the API group and the verb of the right that the API server checks.
 type form struct {
 	group, verb string
-	// on is the prefix of a second verb: constrained impersonation also checks the right to the request itself; "" for none.
+	// on is the prefix of a second verb: constrained impersonation also checks the right to the request itself; "" for
+	// none.
 	on string
 }
 
-// forms are the form of mode Legacy and then that of mode Constrained. A tenant's sudo uses one of them, or both while the operator
-// switches the mode.
+// forms are the form of mode Legacy and then that of mode Constrained. A tenant's sudo uses one of them, or both while
+// the operator switches the mode.
 var forms = []form{
 	{"", "impersonate", ""},
 	{authenticationv1.GroupName, "impersonate:user-info", "impersonate-on:user-info:"},
@@ -33,8 +34,8 @@ func tenantOfSudoGroup(s rbacv1.Subject) (string, bool) {
 	return name, ok && s.Kind == rbacv1.GroupKind && name != ""
 }
 
-// findSudoers returns the subjects that the LNamespace lists as sudoers or that the pair binds. Whether they can really use sudo, only
-// raiseBySudo finds out.
+// findSudoers returns the subjects that the LNamespace lists as sudoers or that the pair binds. Whether they can really
+// use sudo, only raiseBySudo finds out.
 func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
 	of, err := r.readTenant(ctx, name)
 	if err != nil {
@@ -61,9 +62,9 @@ func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject
 	return found, nil
 }
 
-// raiseBySudo reports whether an identity may impersonate the tenant's group of sudoers for a request, and returns the identity that it has
-// then: with its own user name if it may impersonate that, else with the tenant's sudo user, which has no rights of its own. If only the
-// LNamespace can be read, its list of sudoers decides.
+// raiseBySudo reports whether an identity may impersonate the tenant's group of sudoers for a request, and returns the
+// identity that it has then: with its own user name if it may impersonate that, else with the tenant's sudo user, which
+// has no rights of its own. If only the LNamespace can be read, its list of sudoers decides.
 func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
 	all := No
 	for _, f := range forms {
@@ -132,8 +133,8 @@ func (a *asker) raiseByForm(ctx context.Context, f form, id Identity, name strin
 	return Identity{}, all, nil
 }
 
-// usersToBecome returns the users as which an identity can act with sudo, in the order in which they are tried. A service account can't
-// impersonate itself, because the API server checks that right by another resource than users.
+// usersToBecome returns the users as which an identity can act with sudo, in the order in which they are tried. A
+// service account can't impersonate itself, because the API server checks that right by another resource than users.
 func usersToBecome(id Identity, name string) []string {
 	if _, _, err := serviceaccount.SplitUsername(id.User); err == nil || id.User == "" {
 		return []string{grants.SudoUser(name)}

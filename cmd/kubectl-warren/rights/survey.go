@@ -18,8 +18,8 @@ type survey struct {
 	spec   v1alpha1.LNamespaceSpec
 	listed bool // whether the spec could be read
 	tree   []string
-	// here are the RoleBindings of the tree, wide the ClusterRoleBindings, accounts the RoleBindings in the namespaces of sudoers'
-	// service accounts.
+	// here are the RoleBindings of the tree, wide the ClusterRoleBindings, accounts the RoleBindings in the namespaces of
+	// sudoers' service accounts.
 	here, wide, accounts []binding
 	wideRead             bool
 	sudoers              []rbacv1.Subject
@@ -29,8 +29,8 @@ type survey struct {
 	bySubject map[v1alpha1.Subject]*Entry // those of found
 }
 
-// boundSudoers returns the subjects that can sudo: those that the pair binds; if the pair can't be read, those that the LNamespace lists;
-// if it lists none that can be read, the group itself.
+// boundSudoers returns the subjects that can sudo: those that the pair binds; if the pair can't be read, those that the
+// LNamespace lists; if it lists none that can be read, the group itself.
 func (s *survey) boundSudoers() []rbacv1.Subject {
 	if !s.wideRead {
 		var listed []rbacv1.Subject
@@ -50,8 +50,8 @@ func (s *survey) boundSudoers() []rbacv1.Subject {
 	return nil
 }
 
-// sortedEntries returns the subjects of the tenant's lists in their order, then those of other bindings, then those that can become a
-// sudoer's service account.
+// sortedEntries returns the subjects of the tenant's lists in their order, then those of other bindings, then those
+// that can become a sudoer's service account.
 func (s *survey) sortedEntries() []*Entry {
 	s.found, s.bySubject = nil, map[v1alpha1.Subject]*Entry{}
 	s.addListedSubjects(grants.ListUsers, s.spec.Users)
@@ -90,8 +90,8 @@ func (s *survey) addListedSubjects(name grants.List, subjects []v1alpha1.Subject
 	}
 }
 
-// recordGrant records the role that a binding grants to each of its subjects. A role of a group of sudoers is recorded as one that
-// needs sudo.
+// recordGrant records the role that a binding grants to each of its subjects. A role of a group of sudoers is recorded
+// as one that needs sudo.
 func (s *survey) recordGrant(b binding, namespaces []string, near bool) {
 	if b.role.Name == grants.ImpersonateOnRole {
 		return // it decides where constrained sudo may be used, not what sudo grants
@@ -117,7 +117,8 @@ func (s *survey) recordGrant(b binding, namespaces []string, near bool) {
 	}
 }
 
-// guessListOfEntry adds to an entry the list that b implies, if b is the operator's own binding and the LNamespace can't be read.
+// guessListOfEntry adds to an entry the list that b implies, if b is the operator's own binding and the LNamespace
+// can't be read.
 func (s *survey) guessListOfEntry(e *Entry, b binding) {
 	for _, list := range grants.ListsOf(grants.Key(b.Ref), s.tenant) {
 		if !s.listed && !slices.Contains(e.Lists, list) {
@@ -144,8 +145,8 @@ func addOnceTo(list *[]string, one string) {
 	}
 }
 
-// ways are the requests by which a user can act as a service account or get its token. Creating pods is one of them, because a
-// pod's creator chooses its service account.
+// ways are the requests by which a user can act as a service account or get its token. Creating pods is one of them,
+// because a pod's creator chooses its service account.
 var ways = func() []Question {
 	all := []Question{
 		{Verb: "create", Resource: "serviceaccounts", Subresource: "token"},
@@ -195,7 +196,8 @@ func (s *survey) findAccountHolders() {
 	}
 }
 
-// letsBecomeAccount reports whether a binding lets its subjects become the service account of that name in its namespace.
+// letsBecomeAccount reports whether a binding lets its subjects become the service account of that name in its
+// namespace.
 func letsBecomeAccount(b binding, account string) bool {
 	return slices.ContainsFunc(ways, func(q Question) bool {
 		if q.Resource == "serviceaccounts" {
@@ -205,7 +207,8 @@ func letsBecomeAccount(b binding, account string) bool {
 	})
 }
 
-// partOfKubernetes reports whether a subject is a component of the control plane, by the namespace or name that such components have.
+// partOfKubernetes reports whether a subject is a component of the control plane, by the namespace or name that such
+// components have.
 func partOfKubernetes(s v1alpha1.Subject) bool {
 	switch s.Kind {
 	case v1alpha1.SubjectServiceAccount:

@@ -36,12 +36,13 @@ type Holder struct {
 	Via    []Via  `json:"via"`
 }
 
-// maxCandidates is how many subjects of bindings WhoCan asks about at most: whoever may write RoleBindings decides how many there are.
+// maxCandidates is how many subjects of bindings WhoCan asks about at most: whoever may write RoleBindings decides how
+// many there are.
 const maxCandidates = 1000
 
-// WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's authorizer about each. Those
-// bound in the namespace come first, then those with sudo, then those bound in the whole cluster. Parts of Kubernetes itself are counted
-// and left out, unless everything is set.
+// WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's
+// authorizer about each. Those bound in the namespace come first, then those with sudo, then those bound in the whole
+// cluster. Parts of Kubernetes itself are counted and left out, unless everything is set.
 func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*WhoCan, error) {
 	all, err := r.readerAsCaller().bindingsHolding(ctx, q.Namespace)
 	if err != nil {
@@ -77,8 +78,8 @@ func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*Wh
 	return result, nil
 }
 
-// confirmCandidate returns the candidate, unless the authorizer denies the request or nothing is known to allow it. For a group of sudoers
-// it returns its sudoers.
+// confirmCandidate returns the candidate, unless the authorizer denies the request or nothing is known to allow it. For
+// a group of sudoers it returns its sudoers.
 func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) ([]Holder, error) {
 	v, err := a.askWhetherMay(ctx, identityOfSubject(c.Subject), q)
 	if err != nil || v.answer == No || v.answer == Unknown && len(c.via) == 0 {
@@ -131,8 +132,8 @@ func compareHolders(a, b Holder) int {
 	return cmp.Or(cmp.Compare(a.rankOfHolder(), b.rankOfHolder()), cmp.Compare(a.Tenant, b.Tenant))
 }
 
-// rankOfHolder orders holders: those that a RoleBinding names, or whose binding is not known, come first, then those with sudo, then those
-// that only a ClusterRoleBinding names.
+// rankOfHolder orders holders: those that a RoleBinding names, or whose binding is not known, come first, then those
+// with sudo, then those that only a ClusterRoleBinding names.
 func (h Holder) rankOfHolder() int {
 	wide := !slices.ContainsFunc(h.Via, func(v Via) bool { return v.Binding == nil || v.Binding.Kind == kindRoleBinding })
 	switch {

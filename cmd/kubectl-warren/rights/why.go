@@ -59,7 +59,8 @@ func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, erro
 	}, nil
 }
 
-// answerWithSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace's own tenant first.
+// answerWithSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace's own tenant
+// first.
 func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Case, error) {
 	place, names, err := a.read.candidateTenants(ctx, id, q)
 	if err != nil {
@@ -128,8 +129,8 @@ func (a *asker) reasonsWithSudo(ctx context.Context, id, as Identity, name strin
 	return via, err
 }
 
-// candidateTenants returns the tenants whose sudo may allow the request: place, the tenant of the question's namespace, and those that list
-// the person. If the caller may not list tenants, addOwnTenants finds the latter.
+// candidateTenants returns the tenants whose sudo may allow the request: place, the tenant of the question's namespace,
+// and those that list the person. If the caller may not list tenants, addOwnTenants finds the latter.
 func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) (place string, names []string, err error) {
 	place, err = r.tenantOfQuestion(ctx, q)
 	if err != nil {
@@ -185,8 +186,8 @@ func (r *reader) addOwnTenants(ctx context.Context, id Identity, names []string)
 	return append(names, mine...), nil
 }
 
-// tenantOfQuestion returns the tenant of the question's namespace, or of the LNamespace that it is about; "" if there is none, or the
-// caller may not read the namespace.
+// tenantOfQuestion returns the tenant of the question's namespace, or of the LNamespace that it is about; "" if there
+// is none, or the caller may not read the namespace.
 func (r *reader) tenantOfQuestion(ctx context.Context, q Question) (string, error) {
 	if q.Group == v1alpha1.GroupVersion.Group && q.Resource == "lnamespaces" {
 		return q.Name, nil

@@ -44,8 +44,8 @@ func (a *Access) namespacesOfEntry(e Entry) string {
 	return joinTableCell(e.Namespaces)
 }
 
-// describeBriefly returns via in words, without the namespaces of the bindings, which column NAMESPACES shows. So the copies of one binding
-// appear once.
+// describeBriefly returns via in words, without the namespaces of the bindings, which column NAMESPACES shows. So the
+// copies of one binding appear once.
 func describeBriefly(via []Via) []string {
 	var told []string
 	for _, v := range via {

@@ -1,4 +1,5 @@
-// Package setup is the commands for a user who installs Warren: the operator's configuration, the vetting of users' rights, versions.
+// Package setup is the commands for a user who installs Warren: the operator's configuration, the vetting of users'
+// rights, versions.
 package setup
 
 import (
@@ -49,8 +50,8 @@ func validateCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// printValidity checks the content of a configuration file. If it is valid, printValidity prints text; with a format, it prints the whole
-// configuration with its defaults instead. If it is not valid, the problems are the error.
+// printValidity checks the content of a configuration file. If it is valid, printValidity prints text; with a format,
+// it prints the whole configuration with its defaults instead. If it is not valid, the problems are the error.
 func printValidity(inv *invocation.Invocation, name string, data []byte, format, text string) error {
 	c, err := configfile.Parse(name, data)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 type diffDocument struct {
 	invocation.Document
 	Counts []preview.Count `json:"counts"`
-	// HeldBack is why the operator would not accept this file. AcceptRemovals is the value of acceptRemovals with which it would.
+	// HeldBack is why the operator would not accept this file. AcceptRemovals is the value of acceptRemovals with which it
+	// would.
 	HeldBack       string `json:"heldBack,omitempty"`
 	AcceptRemovals string `json:"acceptRemovals"`
 	*preview.Plan
@@ -69,8 +70,8 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// makePlan plans with the caller's rights. heldBack is why the operator would not accept this file in place of the one in force; "" if
-// it would.
+// makePlan plans with the caller's rights. heldBack is why the operator would not accept this file in place of the one
+// in force; "" if it would.
 func makePlan(ctx context.Context, inv *invocation.Invocation, c *config.OperatorConfiguration,
 	operatorNamespace string) (plan *preview.Plan, heldBack string, err error) {
 	api, err := inv.ConnectDiscovering()

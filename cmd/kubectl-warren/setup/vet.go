@@ -110,7 +110,8 @@ func readRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions) (*
 	return &held{server{info.GitVersion, minor}, role}, err
 }
 
-// userClusterRole returns the ClusterRole that the operator's configuration names, or admin if the configuration can't be read.
+// userClusterRole returns the ClusterRole that the operator's configuration names, or admin if the configuration can't
+// be read.
 func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client.Reader, namespace string) (string, error) {
 	name, text, err := gather.ReadStoredConfig(ctx, api, namespace)
 	if failure.Unavailable(err) {
@@ -178,7 +179,8 @@ func writeFindings(out io.Writer, role string, findings []rolevetting.Finding, l
 	return table.Flush()
 }
 
-// withoutFindings returns an error that is not about findings with status statusUnseen: a script must not take it for a finding.
+// withoutFindings returns an error that is not about findings with status statusUnseen: a script must not take it for a
+// finding.
 func withoutFindings(err error) error {
 	if err == nil || errors.As(err, &invocation.StatusError{}) {
 		return err

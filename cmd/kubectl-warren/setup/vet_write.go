@@ -25,8 +25,8 @@ type server struct {
 	minor   *version.Version
 }
 
-// writeList writes the rights that the ClusterRole has now as a list. A list that has the same rights already is not changed, so it
-// keeps its review.
+// writeList writes the rights that the ClusterRole has now as a list. A list that has the same rights already is not
+// changed, so it keeps its review.
 func writeList(ctx context.Context, inv *invocation.Invocation, o *vetOptions) error {
 	found, err := readRole(ctx, inv, o)
 	if err != nil {
@@ -71,7 +71,8 @@ func writeList(ctx context.Context, inv *invocation.Invocation, o *vetOptions) e
 	return nil
 }
 
-// apiResources names all resources that the server has, whatever their version: pods, pods/exec, deployments.apps/scale.
+// apiResources names all resources that the server has, whatever their version: pods, pods/exec,
+// deployments.apps/scale.
 func apiResources(ctx context.Context, inv *invocation.Invocation) ([]string, error) {
 	api, err := inv.Discovery()
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// awaitReady waits until a SubNamespace that was just made is ready. It returns an error once a condition reports that waiting won't help.
+// awaitReady waits until a SubNamespace that was just made is ready. It returns an error once a condition reports that
+// waiting won't help.
 func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamespace) (*v1alpha1.SubNamespace, error) {
 	now := &v1alpha1.SubNamespace{}
 	return now, gather.PollUntil(ctx, func(ctx context.Context) (bool, error) {
@@ -41,14 +42,15 @@ func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamesp
 	})
 }
 
-// awaitGone waits until a deleted SubNamespace and its namespace no longer exist. Once the RoleBindings in the namespace are gone, a
-// tenant's user may no longer read the namespace. From then on only the SubNamespace counts. owned is nil if the SubNamespace owns no
-// namespace. What keeps the namespace from ending is written to out.
+// awaitGone waits until a deleted SubNamespace and its namespace no longer exist. Once the RoleBindings in the
+// namespace are gone, a tenant's user may no longer read the namespace. From then on only the SubNamespace counts.
+// owned is nil if the SubNamespace owns no namespace. What keeps the namespace from ending is written to out.
 func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubNamespace, owned *metav1.PartialObjectMetadata,
 	out io.Writer) error {
 	report := terminationReport{out: out, began: time.Now()}
 	return gather.PollUntil(ctx, func(ctx context.Context) (bool, error) {
-		// The SubNamespace is read first, because the operator deletes the namespace before it removes its finalizer from the SubNamespace.
+		// The SubNamespace is read first, because the operator deletes the namespace before it removes its finalizer from the
+		// SubNamespace.
 		sub, err := gather.ReadSubNamespace(ctx, api, deleted.Namespace, deleted.Name)
 		if err != nil {
 			return false, err
@@ -99,8 +101,8 @@ func (r *terminationReport) tell(namespace *corev1.Namespace) {
 // operatorPatience bounds a wait for the operator that the user has not asked for with --wait.
 const operatorPatience = 30 * time.Second
 
-// awaitEnd waits for the end of SubNamespace parent/name if it is being deleted, as after a move: with the namespace below this parent
-// again, the operator would delete the namespace, too.
+// awaitEnd waits for the end of SubNamespace parent/name if it is being deleted, as after a move: with the namespace
+// below this parent again, the operator would delete the namespace, too.
 func awaitEnd(ctx context.Context, api client.Reader, parent, name string) error {
 	sub, err := gather.ReadSubNamespace(ctx, api, parent, name)
 	if err != nil || sub == nil || sub.DeletionTimestamp.IsZero() {
@@ -122,8 +124,8 @@ func awaitEnd(ctx context.Context, api client.Reader, parent, name string) error
 		operatorPatience, strings.Join(sub.Finalizers, ", "))
 }
 
-// awaitCascading waits until the operator has written the annotation on a namespace that lets the namespaces below be deleted with it.
-// The webhook for deletions decides by this annotation.
+// awaitCascading waits until the operator has written the annotation on a namespace that lets the namespaces below be
+// deleted with it. The webhook for deletions decides by this annotation.
 func awaitCascading(ctx context.Context, api client.Reader, name string) error {
 	patient, cancel := context.WithTimeout(ctx, operatorPatience)
 	defer cancel()

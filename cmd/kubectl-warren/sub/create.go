@@ -88,9 +88,9 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	return change.PrintDone(inv, sub, n.change, "created")
 }
 
-// checkNameFree returns an error if another namespace has the name of the sub-namespace. A namespace that is bound to parent is the one
-// that the new SubNamespace takes over: its SubNamespace is missing, for example after the restore of a backup. If the user may not read
-// the namespace, the error comes later, from the SubNamespace.
+// checkNameFree returns an error if another namespace has the name of the sub-namespace. A namespace that is bound to
+// parent is the one that the new SubNamespace takes over: its SubNamespace is missing, for example after the restore of
+// a backup. If the user may not read the namespace, the error comes later, from the SubNamespace.
 func checkNameFree(ctx context.Context, api client.Reader, parent, name string) error {
 	namespace, err := gather.ReadNamespace(ctx, api, name)
 	if err == nil && isBoundTo(namespace, parent) {
@@ -108,7 +108,8 @@ func checkNameFree(ctx context.Context, api client.Reader, parent, name string) 
 	return err
 }
 
-// withoutRight adds advice to RBAC's refusal to create in parent. RBAC refuses in the same words whether that namespace exists or not.
+// withoutRight adds advice to RBAC's refusal to create in parent. RBAC refuses in the same words whether that namespace
+// exists or not.
 func withoutRight(err error, parent string) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot create resource") {
 		return err

@@ -83,8 +83,8 @@ func deleteSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	return change.PrintDone(inv, sub, d.change, "deleted")
 }
 
-// findSub finds the SubNamespace of a namespace: in parent or, if that is "", in the parent that the label names. It returns the namespace
-// too; nil if that SubNamespace doesn't own it, or if the user may not read it.
+// findSub finds the SubNamespace of a namespace: in parent or, if that is "", in the parent that the label names. It
+// returns the namespace too; nil if that SubNamespace doesn't own it, or if the user may not read it.
 func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1alpha1.SubNamespace, *metav1.PartialObjectMetadata, error) {
 	namespace, err := gather.ReadNamespace(ctx, api, name)
 	switch {
@@ -117,7 +117,8 @@ func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1al
 	return sub, namespace, err
 }
 
-// letCascade sets allowCascadingDeletion on a namespace and prints that at once: the field stays set even if the deletion fails.
+// letCascade sets allowCascadingDeletion on a namespace and prints that at once: the field stays set even if the
+// deletion fails.
 func letCascade(ctx context.Context, inv *invocation.Invocation, api client.Client, name string, c change.Options) error {
 	hc, operation, err := change.WriteHierarchy(ctx, api, name, map[string]any{"allowCascadingDeletion": true}, c)
 	if err != nil {

@@ -85,8 +85,8 @@ func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent stri
 	return change.PrintRelabelled(inv, namespace, changed, c, "grafted")
 }
 
-// checkGraft returns an error where the graft would end halfway: no SubNamespace can be made, or a HierarchyConfiguration asks for
-// another parent.
+// checkGraft returns an error where the graft would end halfway: no SubNamespace can be made, or a
+// HierarchyConfiguration asks for another parent.
 func checkGraft(ctx context.Context, api client.Reader, name, parent string) error {
 	above, err := gather.ReadNamespace(ctx, api, parent)
 	if err != nil {

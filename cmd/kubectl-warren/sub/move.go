@@ -103,8 +103,8 @@ func (m *move) run(ctx context.Context) (err error) {
 	return m.deleteOldSub(ctx)
 }
 
-// createNewSub makes the SubNamespace in the new parent, with the spec of the old one. Until the namespace has that parent, the new
-// SubNamespace reports that another namespace has its name.
+// createNewSub makes the SubNamespace in the new parent, with the spec of the old one. Until the namespace has that
+// parent, the new SubNamespace reports that another namespace has its name.
 func (m *move) createNewSub(ctx context.Context) error {
 	waiting, err := gather.ReadSubNamespace(ctx, m.api, m.to, m.name)
 	if err != nil {
@@ -131,8 +131,8 @@ func (m *move) createNewSub(ctx context.Context) error {
 	return nil
 }
 
-// newSubNamespace returns the SubNamespace for the new parent. An annotation names the old parent, because once the label is
-// changed nothing else names which SubNamespace must be deleted.
+// newSubNamespace returns the SubNamespace for the new parent. An annotation names the old parent, because once the
+// label is changed nothing else names which SubNamespace must be deleted.
 func (m *move) newSubNamespace(ctx context.Context) (*v1alpha1.SubNamespace, error) {
 	sub := New(m.to, m.name, v1alpha1.SubNamespaceSpec{})
 	if m.from == "" {
@@ -164,8 +164,8 @@ func (m *move) changeParent(ctx context.Context) error {
 	return err
 }
 
-// undoCreation deletes the new SubNamespace if the label was certainly not changed. Otherwise the new SubNamespace may own the
-// namespace, and its deletion would delete the namespace.
+// undoCreation deletes the new SubNamespace if the label was certainly not changed. Otherwise the new SubNamespace may
+// own the namespace, and its deletion would delete the namespace.
 func (m *move) undoCreation(ctx context.Context, why error) error {
 	if m.made == nil || !m.change.IsStored() {
 		return why

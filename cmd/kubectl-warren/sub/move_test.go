@@ -80,8 +80,8 @@ func TestNoNamespaceIsTakenAlong(t *testing.T) {
 	})
 }
 
-// If the namespace can't be read, the move may have happened. Then the new SubNamespace owns the namespace, and its deletion would delete
-// the namespace.
+// If the namespace can't be read, the move may have happened. Then the new SubNamespace owns the namespace, and its
+// deletion would delete the namespace.
 func TestMoveOfUnknownEndAdvisesNoDeletion(t *testing.T) {
 	silent := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {

@@ -50,8 +50,9 @@ func isBoundTo(namespace *metav1.PartialObjectMetadata, parent string) bool {
 	return namespace.Labels[v1alpha1.LabelParent] == parent && namespace.Labels[v1alpha1.LabelBound] == v1alpha1.True
 }
 
-// deleteReplacedSub deletes a SubNamespace that has just lost its namespace, which has another parent now or is a root. Until the
-// operator has seen that, it refuses the deletion if the namespace has sub-namespaces, so deleteReplacedSub tries again.
+// deleteReplacedSub deletes a SubNamespace that has just lost its namespace, which has another parent now or is a root.
+// Until the operator has seen that, it refuses the deletion if the namespace has sub-namespaces, so deleteReplacedSub
+// tries again.
 func deleteReplacedSub(ctx context.Context, api client.Client, parent, name string) error {
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 5}
 	err := retry.OnError(backoff, apierrors.IsForbidden, func() error {
@@ -69,7 +70,8 @@ func deleteReplacedSub(ctx context.Context, api client.Client, parent, name stri
 	return nil
 }
 
-// checkUnplaced returns an error for a namespace whose HierarchyConfiguration asks for a parent, because that request would undo the move.
+// checkUnplaced returns an error for a namespace whose HierarchyConfiguration asks for a parent, because that request
+// would undo the move.
 func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) error {
 	hc, err := gather.ReadHierarchy(ctx, api, name)
 	if err != nil || hc == nil || hc.Spec.Parent == nil || *hc.Spec.Parent == "" {
@@ -78,8 +80,8 @@ func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) 
 	return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s %s", name, name, advice)
 }
 
-// changedNothing reports whether a failed request has certainly changed nothing: it was refused, or never sent. A request without an
-// answer may have changed something.
+// changedNothing reports whether a failed request has certainly changed nothing: it was refused, or never sent. A
+// request without an answer may have changed something.
 func changedNothing(err error) bool {
 	var status apierrors.APIStatus
 	var request *url.Error

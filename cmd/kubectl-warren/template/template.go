@@ -125,8 +125,8 @@ func referenceTemplate(ctx context.Context, inv *invocation.Invocation, name, te
 	return referenceOf(ctx, inv, api, tenant, template, c)
 }
 
-// referenceOf makes a tenant reference a template by its LNamespace: the operator sets the root's label by it, and would revert a
-// change of the label alone.
+// referenceOf makes a tenant reference a template by its LNamespace: the operator sets the root's label by it, and
+// would revert a change of the label alone.
 func referenceOf(ctx context.Context, inv *invocation.Invocation, api client.Client, tenant *v1alpha1.LNamespace, template string,
 	c change.Options) error {
 	operation := "configured"

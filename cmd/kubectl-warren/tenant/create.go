@@ -23,7 +23,8 @@ type newTenant struct {
 	change                   change.Options
 }
 
-// CreateCommand is the command "create-lns NAME". If the program has the name kubectl-create-lns, it is "kubectl create lns NAME".
+// CreateCommand is the command "create-lns NAME". If the program has the name kubectl-create-lns, it is "kubectl create
+// lns NAME".
 func CreateCommand(inv *invocation.Invocation) *cobra.Command {
 	tenant := &newTenant{}
 	cmd := &cobra.Command{

@@ -83,7 +83,8 @@ func listCommand(inv *invocation.Invocation, cmd *cobra.Command, edit edit) *cob
 	return cmd
 }
 
-// untilOthersRest is how long a change is tried again while others, such as the operator in the status, change the same LNamespace.
+// untilOthersRest is how long a change is tried again while others, such as the operator in the status, change the same
+// LNamespace.
 var untilOthersRest = wait.Backoff{Steps: 12, Duration: 20 * time.Millisecond, Factor: 1.5, Jitter: 1, Cap: 2 * time.Second}
 
 // changeList changes the list of the LNamespace, and begins anew if the LNamespace has changed since it was read.

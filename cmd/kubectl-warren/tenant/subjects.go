@@ -11,13 +11,15 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// subjects has the values of the three flags for one list of an LNamespace: --user, --user-group and --user-serviceaccount for users.
+// subjects has the values of the three flags for one list of an LNamespace: --user, --user-group and
+// --user-serviceaccount for users.
 type subjects struct {
 	users, groups   []string
 	serviceAccounts serviceAccounts
 }
 
-// addFlags gives cmd the flags of a list. A flag is repeated and not split at commas, because names of users may have commas.
+// addFlags gives cmd the flags of a list. A flag is repeated and not split at commas, because names of users may have
+// commas.
 func (s *subjects) addFlags(cmd *cobra.Command, list, who string) {
 	cmd.Flags().StringArrayVar(&s.users, list, nil, "User "+who+"; can be repeated")
 	cmd.Flags().StringArrayVar(&s.groups, list+"-group", nil, "Group "+who+"; can be repeated")

@@ -99,7 +99,8 @@ func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name,
 	return Of(c), nil
 }
 
-// readConfiguration sets the kind's mode and the rules for copies as the configuration has them, if the user may read it.
+// readConfiguration sets the kind's mode and the rules for copies as the configuration has them, if the user may read
+// it.
 func (c *Case) readConfiguration(ctx context.Context, api client.Reader, operator string) error {
 	name, text, err := gather.ReadStoredConfig(ctx, api, operator)
 	if failure.Unavailable(err) {
@@ -146,8 +147,8 @@ func readAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionK
 	return nil
 }
 
-// readPlace reads the object of a namespace as metadata. A Secret is read whole, to know its type: the right to get it includes its
-// content.
+// readPlace reads the object of a namespace as metadata. A Secret is read whole, to know its type: the right to get it
+// includes its content.
 func readPlace(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace, name string) (Place, error) {
 	place := Place{Namespace: namespace}
 	object := &metav1.PartialObjectMetadata{}

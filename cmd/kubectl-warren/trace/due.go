@@ -10,12 +10,13 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// nextTrouble matches where the message of condition Propagated goes on to another object, or to the number of further objects.
+// nextTrouble matches where the message of condition Propagated goes on to another object, or to the number of further
+// objects.
 var nextTrouble = regexp.MustCompile(`; ([A-Z][A-Za-z0-9]* "[^"]*" from "|and [0-9]+ more$)`)
 
-// describeDue returns the end of a sentence about a missing copy of a source in the namespace from. It is what condition Propagated reports
-// about that copy in this namespace or, for limits, in the source's. If neither condition reports it, the text is that the copy does not
-// exist yet.
+// describeDue returns the end of a sentence about a missing copy of a source in the namespace from. It is what
+// condition Propagated reports about that copy in this namespace or, for limits, in the source's. If neither condition
+// reports it, the text is that the copy does not exist yet.
 func (c Case) describeDue(from string) string {
 	for _, namespace := range []string{c.Slot.Namespace, from} {
 		found := v1alpha1.FindCondition(c.View.Conditions[namespace], v1alpha1.ConditionPropagated)
@@ -29,8 +30,8 @@ func (c Case) describeDue(from string) string {
 	return ", but does not exist yet"
 }
 
-// findTrouble returns the part of a condition's message about the missing copy of the source in namespace from; "" if there is none. For
-// reasons NotObserved and WaitingForRemoval, it returns the whole message.
+// findTrouble returns the part of a condition's message about the missing copy of the source in namespace from; "" if
+// there is none. For reasons NotObserved and WaitingForRemoval, it returns the whole message.
 func (c Case) findTrouble(condition *metav1.Condition, from string) string {
 	switch v1alpha1.Reason(condition.Reason) {
 	case v1alpha1.ReasonNotObserved, v1alpha1.ReasonWaitingForRemoval: // the objects in the message delay others, too

@@ -14,8 +14,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// WhyNotCopied returns why the operator can't copy an object that asks for copies by its label: its namespace is in no tree, or its
-// label or selector is invalid, or it has finalizers. It returns "" if copies are possible, or if the object asks for none.
+// WhyNotCopied returns why the operator can't copy an object that asks for copies by its label: its namespace is in no
+// tree, or its label or selector is invalid, or it has finalizers. It returns "" if copies are possible, or if the
+// object asks for none.
 func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.PartialObjectMetadata) string {
 	slot := copies.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
 	source, ok := copies.Rules{}.SourceOf(slot, meta, copies.OptIn)
@@ -30,8 +31,8 @@ func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.Partia
 	return outsideTrees(s, meta.Namespace)
 }
 
-// outsideTrees returns why nothing is copied from the namespace called name: it is protected, or is neither in a tree nor a template.
-// It returns "" for all other namespaces.
+// outsideTrees returns why nothing is copied from the namespace called name: it is protected, or is neither in a tree
+// nor a template. It returns "" for all other namespaces.
 func outsideTrees(s *forest.Snapshot, name string) string {
 	if s.Protected(name) {
 		return "namespace " + name + " is protected, and can be in no tree"
@@ -42,7 +43,8 @@ func outsideTrees(s *forest.Snapshot, name string) string {
 	return ""
 }
 
-// asksForCopies reports whether an object has the label by which its author wants copies of it, with another value than none.
+// asksForCopies reports whether an object has the label by which its author wants copies of it, with another value than
+// none.
 func asksForCopies(meta *metav1.PartialObjectMetadata) bool {
 	value, labelled := meta.Labels[v1alpha1.LabelPropagate]
 	return labelled && value != v1alpha1.ModeNone
@@ -59,8 +61,8 @@ func (c Case) whyNoSource(meta *metav1.PartialObjectMetadata) string {
 	return ""
 }
 
-// mistakenAnnotations returns a sentence for each annotation that has no effect, although the author of the object may have set it to
-// propagate the object.
+// mistakenAnnotations returns a sentence for each annotation that has no effect, although the author of the object may
+// have set it to propagate the object.
 func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 	var notes []string
 	for _, key := range slices.Sorted(maps.Keys(meta.Annotations)) {
@@ -76,8 +78,9 @@ func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 	return notes
 }
 
-// leftOut returns notes on what the source has and its copies never get: the labels and annotations that the configuration excludes, if
-// this copy lacks any, and the fields that each object of this kind has for itself. Users of other operators expect them on copies.
+// leftOut returns notes on what the source has and its copies never get: the labels and annotations that the
+// configuration excludes, if this copy lacks any, and the fields that each object of this kind has for itself. Users of
+// other operators expect them on copies.
 func (c Case) leftOut(from string) []string {
 	source := c.foundAbove(from).Object
 	if source == nil {
@@ -92,8 +95,9 @@ func (c Case) leftOut(from string) []string {
 	return notes
 }
 
-// excludedKeys returns a note on the labels or annotations of a source that its copy lacks because the configuration excludes them.
-// kubectl's own annotation is left out: everybody who applies a source has it there, and nobody misses it.
+// excludedKeys returns a note on the labels or annotations of a source that its copy lacks because the configuration
+// excludes them. kubectl's own annotation is left out: everybody who applies a source has it there, and nobody misses
+// it.
 func excludedKeys(what, by string, source, here map[string]string, excluded func(key string) bool) []string {
 	var missing []string
 	for key := range source {

@@ -17,11 +17,12 @@ type Obstacle struct {
 	From string `json:"from"`
 }
 
-// obstacleItem matches the beginning of an item in the message of condition Propagated: kind, name and namespace of a source.
+// obstacleItem matches the beginning of an item in the message of condition Propagated: kind, name and namespace of a
+// source.
 var obstacleItem = regexp.MustCompile(`(?:^|; )([A-Z][A-Za-z0-9]*) ("(?:[^"\\]|\\.)*") from "([^"]*)": `)
 
-// ObstaclesIn returns what is in the way of copies in a namespace, by the conditions of its HierarchyConfiguration, which name the first
-// ten.
+// ObstaclesIn returns what is in the way of copies in a namespace, by the conditions of its HierarchyConfiguration,
+// which name the first ten.
 func ObstaclesIn(conditions []metav1.Condition) []Obstacle {
 	all := []Obstacle{}
 	found := v1alpha1.FindCondition(conditions, v1alpha1.ConditionPropagated)

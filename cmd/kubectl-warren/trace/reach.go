@@ -49,8 +49,8 @@ type Reached struct {
 	Note string
 }
 
-// ReadReach reads the object as metadata, and the objects of its name in the namespaces below it in view. For a copy, or an object without
-// the label, it reads only the object.
+// ReadReach reads the object as metadata, and the objects of its name in the namespaces below it in view. For a copy,
+// or an object without the label, it reads only the object.
 func ReadReach(ctx context.Context, api client.Reader, view tree.View, kind schema.GroupVersionKind, namespace,
 	name string) (*Reach, error) {
 	source, err := readMetadata(ctx, api, kind, namespace, name)
@@ -110,8 +110,8 @@ func namesBelow(view tree.View, namespace string) []string {
 	return names
 }
 
-// reached describes what exists of a source in a namespace below. object is the object of the source's name there; nil if there is
-// none.
+// reached describes what exists of a source in a namespace below. object is the object of the source's name there; nil
+// if there is none.
 func reached(view tree.View, kind schema.GroupKind, source *copies.Source, slot copies.Slot, below string,
 	object *metav1.PartialObjectMetadata) Reached {
 	place := Reached{Namespace: below}

@@ -1,5 +1,6 @@
-// Package trace finds from which source an object was copied, or why a copy is missing, by the objects that the user could read. It
-// is pure, and uses the operator's own planner. A source is an object that the operator copies to the namespaces below.
+// Package trace finds from which source an object was copied, or why a copy is missing, by the objects that the user
+// could read. It is pure, and uses the operator's own planner. A source is an object that the operator copies to the
+// namespaces below.
 package trace
 
 import (
@@ -22,9 +23,11 @@ type Case struct {
 	// Here is the object, nil if there is none, and Type the type of a Secret.
 	Here *metav1.PartialObjectMetadata
 	Type string
-	// Above are the namespaces from which a copy can come, topmost first. If Here is a copy, its source's namespace is among them.
+	// Above are the namespaces from which a copy can come, topmost first. If Here is a copy, its source's namespace is
+	// among them.
 	Above []Place
-	// Mode is the kind's configured mode of propagation; "" if the kind isn't configured. It is valid only if Configured is true.
+	// Mode is the kind's configured mode of propagation; "" if the kind isn't configured. It is valid only if Configured
+	// is true.
 	Mode       copies.KindMode
 	Configured bool
 	// Rules are those of the configuration, which describe what is never propagated; the zero value if it can't be read.
@@ -78,8 +81,8 @@ type Sight struct {
 	Found     string `json:"found"`
 }
 
-// Origin returns the source namespace and the mode of a copy; ok is false for an object that is no copy. The hash that the operator
-// wrote must fit, because anybody may write the label.
+// Origin returns the source namespace and the mode of a copy; ok is false for an object that is no copy. The hash that
+// the operator wrote must fit, because anybody may write the label.
 func Origin(kind schema.GroupKind, meta *metav1.PartialObjectMetadata) (from, mode string, ok bool) {
 	from = meta.Labels[v1alpha1.LabelInheritedFrom]
 	hash := copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
@@ -121,8 +124,8 @@ func Of(c Case) *Trace {
 	return t
 }
 
-// whyNotCopied explains why no copies are made of the object here. source is that object as a source; nil if it is none. The text is "" for
-// a source that is copied, and for an object that nobody takes for a source.
+// whyNotCopied explains why no copies are made of the object here. source is that object as a source; nil if it is
+// none. The text is "" for a source that is copied, and for an object that nobody takes for a source.
 func (c Case) whyNotCopied(source *copies.Source) string {
 	outside := outsideTrees(c.View.Forest, c.Slot.Namespace)
 	switch {
@@ -146,8 +149,8 @@ func (c Case) whyNotCopied(source *copies.Source) string {
 	return ""
 }
 
-// kindMode returns the kind's mode of propagation. If the configuration can't be read, it is All for a copy whose source lacks the
-// label propagate, and otherwise OptIn, the default.
+// kindMode returns the kind's mode of propagation. If the configuration can't be read, it is All for a copy whose
+// source lacks the label propagate, and otherwise OptIn, the default.
 func (c Case) kindMode() copies.KindMode {
 	switch {
 	case c.Configured:
@@ -175,8 +178,9 @@ func (c Case) foundAbove(namespace string) Place {
 	return c.Above[i]
 }
 
-// pathFrom returns the namespaces on the way from a source's namespace to here. If the source's namespace isn't a known ancestor,
-// the way has only these two; below a template that can't be read, it has the source's namespace and all known ancestors.
+// pathFrom returns the namespaces on the way from a source's namespace to here. If the source's namespace isn't a known
+// ancestor, the way has only these two; below a template that can't be read, it has the source's namespace and all
+// known ancestors.
 func (c Case) pathFrom(from string) []string {
 	sources, _ := c.View.Forest.Sources(c.Slot.Namespace)
 	names := append(slices.Clone(sources.Names), c.Slot.Namespace)
@@ -189,7 +193,8 @@ func (c Case) pathFrom(from string) []string {
 	return []string{from, c.Slot.Namespace}
 }
 
-// wantedSource returns the source that the operator would copy here if there were no object, and its namespace; nil if there is none.
+// wantedSource returns the source that the operator would copy here if there were no object, and its namespace; nil if
+// there is none.
 func (c Case) wantedSource() (string, *copies.Source) {
 	world := copies.NewWorld(c.View.Forest)
 	world.SetKind(c.Slot.Kind, c.kindMode(), true)
@@ -321,7 +326,8 @@ func (c Case) whyAbsent() []string {
 	return notes
 }
 
-// frozenSource returns a sentence about a source above because of which no copy here is written or deleted; "" if there is none.
+// frozenSource returns a sentence about a source above because of which no copy here is written or deleted; "" if there
+// is none.
 func (c Case) frozenSource() string {
 	for _, p := range c.Above {
 		if s := c.sourceIn(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {

@@ -9,8 +9,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// badConditions returns n's problems: those that its HierarchyConfiguration reports, and those of other types that the labels of the
-// namespaces show. The HierarchyConfiguration reports none if it can't be read, or the operator doesn't run.
+// badConditions returns n's problems: those that its HierarchyConfiguration reports, and those of other types that the
+// labels of the namespaces show. The HierarchyConfiguration reports none if it can't be read, or the operator doesn't
+// run.
 func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition {
 	conditions := []Condition{}
 	for _, c := range v.Conditions[n.Name] {
@@ -27,8 +28,9 @@ func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition
 	return conditions
 }
 
-// IsProblem reports whether a condition of a HierarchyConfiguration is a problem to show. Ready is none, because it repeats the others.
-// A condition with status Unknown is none, because it follows from Halted, or from a request that is not carried out yet.
+// IsProblem reports whether a condition of a HierarchyConfiguration is a problem to show. Ready is none, because it
+// repeats the others. A condition with status Unknown is none, because it follows from Halted, or from a request that
+// is not carried out yet.
 func IsProblem(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
 	case v1alpha1.ConditionReady:

@@ -113,8 +113,8 @@ func OrNone(text string) string {
 	return text
 }
 
-// footnotes are the texts below the trees, numbered in the order in which they first appear. A problem that many namespaces share
-// has one footnote.
+// footnotes are the texts below the trees, numbered in the order in which they first appear. A problem that many
+// namespaces share has one footnote.
 type footnotes []string
 
 func (f *footnotes) numberOf(text string) string {
@@ -139,8 +139,8 @@ func (f *footnotes) drawBranch(drawing treeprint.Tree, node *Node) {
 	}
 }
 
-// nodeLine returns the line of one namespace: its marks, its name, what it is if its place in the drawing doesn't show that, and its
-// footnotes.
+// nodeLine returns the line of one namespace: its marks, its name, what it is if its place in the drawing doesn't show
+// that, and its footnotes.
 func (f *footnotes) nodeLine(n *Node) string {
 	line := terminal.Escape(n.Name)
 	if n.Bound {

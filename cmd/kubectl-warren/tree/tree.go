@@ -1,5 +1,5 @@
-// Package tree makes the trees that kubectl warren shows from what could be read of a cluster, and draws them. It is pure.
-// The command tree is in package list.
+// Package tree makes the trees that kubectl warren shows from what could be read of a cluster, and draws them. It is
+// pure. The command tree is in package list.
 package tree
 
 import (
@@ -19,11 +19,12 @@ type View struct {
 	Forest *forest.Snapshot
 	// Conditions of the HierarchyConfigurations, by namespace.
 	Conditions map[string][]metav1.Condition
-	// Partial reports that Forest holds only what a walk from some namespaces found. A parent that is not in Forest may exist then, so
-	// a namespace counts as halted (its ancestors can't be followed to a root) only if its HierarchyConfiguration says so.
+	// Partial reports that Forest holds only what a walk from some namespaces found. A parent that is not in Forest may
+	// exist then, so a namespace counts as halted (its ancestors can't be followed to a root) only if its
+	// HierarchyConfiguration says so.
 	Partial bool
-	// References makes the drawings follow only references to templates: below a template are all namespaces that reference it,
-	// also roots of trees.
+	// References makes the drawings follow only references to templates: below a template are all namespaces that
+	// reference it, also roots of trees.
 	References bool
 	// Subs are the SubNamespaces that were read. The drawings of this package don't use them.
 	Subs []*v1alpha1.SubNamespace
@@ -34,8 +35,8 @@ type View struct {
 // Type describes what a namespace is.
 type Type string
 
-// The types of namespaces. TypeMissing is for a parent or template that does not exist. TypeNone is for a parent that is neither a root
-// nor a sub-namespace, or a namespace that is referenced as a template but is none.
+// The types of namespaces. TypeMissing is for a parent or template that does not exist. TypeNone is for a parent that
+// is neither a root nor a sub-namespace, or a namespace that is referenced as a template but is none.
 const (
 	TypeRoot         Type = "root"
 	TypeTemplate     Type = "template"
@@ -56,8 +57,9 @@ type Node struct {
 	Name  string `json:"name"`
 	Type  Type   `json:"type"`
 	Bound bool   `json:"bound"`
-	// Depth is the distance to the root; nil if the namespace is in no tree, or if the distance is not known. It is nil for a halted
-	// namespace, too, unless the View is Partial. Then it may come from the node above, or from tree labels that were written earlier.
+	// Depth is the distance to the root; nil if the namespace is in no tree, or if the distance is not known. It is nil
+	// for a halted namespace, too, unless the View is Partial. Then it may come from the node above, or from tree labels
+	// that were written earlier.
 	Depth *int   `json:"depth,omitempty"`
 	Phase string `json:"phase,omitempty"`
 	// Conditions are the namespace's problems.
@@ -75,8 +77,9 @@ type Condition struct {
 	Message string                 `json:"message"`
 }
 
-// All returns every tree: roots first, then templates with their instances, then namespaces without a way to a root: cycles, each
-// starting at its smallest name, and parents that are missing or that Warren doesn't manage. Each group is in the order of CompareNames.
+// All returns every tree: roots first, then templates with their instances, then namespaces without a way to a root:
+// cycles, each starting at its smallest name, and parents that are missing or that Warren doesn't manage. Each group is
+// in the order of CompareNames.
 func (v View) All() []*Node {
 	nodes := []*Node{}
 	for _, name := range v.topNames() {
@@ -86,8 +89,8 @@ func (v View) All() []*Node {
 	return nodes
 }
 
-// Below returns the trees that start at the namespaces named, each once, in the order of names. It fails if one of them does
-// not exist or is not in the forest.
+// Below returns the trees that start at the namespaces named, each once, in the order of names. It fails if one of them
+// does not exist or is not in the forest.
 func (v View) Below(names []string) ([]*Node, error) {
 	nodes := []*Node{}
 	var missing, outside []string
@@ -112,7 +115,8 @@ func (v View) Below(names []string) ([]*Node, error) {
 	return nodes, nil
 }
 
-// Node returns the namespace called name, with what is shown below it, whether it is in the forest or not; nil if there is none.
+// Node returns the namespace called name, with what is shown below it, whether it is in the forest or not; nil if there
+// is none.
 func (v View) Node(name string) *Node {
 	if v.Forest.Namespace(name) == nil {
 		return nil
@@ -125,8 +129,8 @@ func groupRank(n *Node) int {
 	return slices.Index(order, n.Type)
 }
 
-// parentShown is the name under which n is shown, or "". Unless References is set, a root is not shown under its template: it begins a
-// tree.
+// parentShown is the name under which n is shown, or "". Unless References is set, a root is not shown under its
+// template: it begins a tree.
 func (v View) parentShown(n *forest.Namespace) string {
 	if !v.References && (n.Parent() != "" || n.Type() == v1alpha1.TypeRoot) {
 		return n.Parent()
@@ -142,8 +146,8 @@ func (v View) childrenShown(name string) []string {
 	return slices.Compact(names)
 }
 
-// isShown reports whether the namespace called name has a place in a drawing: at the top, below another namespace, or because others
-// are below it.
+// isShown reports whether the namespace called name has a place in a drawing: at the top, below another namespace, or
+// because others are below it.
 func (v View) isShown(name string) bool {
 	n := v.Forest.Namespace(name)
 	if n == nil {
@@ -187,8 +191,8 @@ func (v View) climbToTop(name string, seen map[string]bool) (top string, ok bool
 	return "", false
 }
 
-// makeNode makes the node of name, below parent (nil at the top); start is the name at the top. A namespace has one parent at most, so
-// only start can be reached again, in a cycle. Then makeNode leaves it out.
+// makeNode makes the node of name, below parent (nil at the top); start is the name at the top. A namespace has one
+// parent at most, so only start can be reached again, in a cycle. Then makeNode leaves it out.
 func (v View) makeNode(name, start string, parent *Node) *Node {
 	node := &Node{Name: name, Type: TypeMissing, Conditions: []Condition{}, Children: []*Node{}}
 	if n := v.Forest.Namespace(name); n != nil {
@@ -240,7 +244,8 @@ func (v View) depthOf(n *forest.Namespace, place forest.Place, parent *Node) *in
 	return labelledDepth(n)
 }
 
-// labelledDepth returns the depth that the operator's tree labels show: the distance to the farthest ancestor; nil if there are none.
+// labelledDepth returns the depth that the operator's tree labels show: the distance to the farthest ancestor; nil if
+// there are none.
 func labelledDepth(n *forest.Namespace) *int {
 	var depth *int
 	for key, value := range n.Labels {

@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// view reads a forest from lines such as "pay-web parent=payments bound=true". The keys are labels without their domain; the word
-// "terminating" means that the namespace is being deleted.
+// view reads a forest from lines such as "pay-web parent=payments bound=true". The keys are labels without their
+// domain; the word "terminating" means that the namespace is being deleted.
 func view(lines string) tree.View {
 	v := tree.View{Forest: forest.New(forest.Rules{}), Conditions: map[string][]metav1.Condition{}}
 	for line := range strings.SplitSeq(strings.TrimSpace(lines), "\n") {
@@ -260,7 +260,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// FuzzAll draws forests of any shape. Drawing must end, and each namespace that belongs in a drawing appears exactly once.
+// FuzzAll draws forests of any shape. Drawing must end, and each namespace that belongs in a drawing appears exactly
+// once.
 func FuzzAll(f *testing.F) {
 	f.Add([]byte{1, 2, 0})
 	f.Add([]byte{0x80, 0, 1, 1, 0x45, 3})

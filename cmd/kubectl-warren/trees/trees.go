@@ -41,7 +41,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// AddOutput adds the flag --output to a command that draws trees, and returns its value; "" means text, such as drawn trees.
+// AddOutput adds the flag --output to a command that draws trees, and returns its value; "" means text, such as drawn
+// trees.
 func AddOutput(cmd *cobra.Command) *invocation.Choice {
 	return invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName,
 		invocation.OutputWide)
@@ -78,7 +79,8 @@ func Draw(inv *invocation.Invocation, view tree.View, names []string, format, no
 	return printNodes(inv, nodes, format)
 }
 
-// readForest lists everything. If the user may not list namespaces, it walks from names, or from what the user can find.
+// readForest lists everything. If the user may not list namespaces, it walks from names, or from what the user can
+// find.
 func readForest(ctx context.Context, inv *invocation.Invocation, api client.Client, names []string) (view tree.View, err error) {
 	if view, err = gather.Forest(ctx, api); !failure.Refused(err) {
 		return view, err

@@ -31,8 +31,8 @@ type actionPage struct {
 	Answer         *changes.Answer
 	// Error explains why there is no answer; "" where there is one.
 	Error string
-	// RunID names the change that may now be sent, and SudoTenant the tenant by whose sudo it would be sent; "" for none. Spent reports
-	// that it may not be sent any more.
+	// RunID names the change that may now be sent, and SudoTenant the tenant by whose sudo it would be sent; "" for none.
+	// Spent reports that it may not be sent any more.
 	RunID, SudoTenant string
 	Spent             bool
 	// Ran reports whether Run was pressed. Place is the page that shows the result.
@@ -45,8 +45,8 @@ func (p *actionPage) Again() string { return "new?" + p.Asked.Encode() }
 
 func sentence(err error) string { return graph.EscapeText(failure.Sentence(err)) }
 
-// serveAction shows the form of a change. If the form was sent with show, as it is on pages that can change nothing, it also shows the
-// command.
+// serveAction shows the form of a change. If the form was sent with show, as it is on pages that can change nothing, it
+// also shows the command.
 func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	heading := headingOf(asked)
@@ -115,7 +115,8 @@ func (v *server) readAction(ctx context.Context, asked url.Values) (*changes.Act
 	return nil, fmt.Errorf("there is no change %q", ask("do"))
 }
 
-// servePreview has the API server try a change. The page that it leads to shows the command, the answer, and how to go on.
+// servePreview has the API server try a change. The page that it leads to shows the command, the answer, and how to go
+// on.
 func (v *server) servePreview(w http.ResponseWriter, r *http.Request) {
 	if !readForm(w, r) {
 		return
@@ -153,8 +154,8 @@ func (v *server) preview(ctx context.Context, page *actionPage, action *changes.
 	return nil
 }
 
-// findSudo returns the identity that the caller may impersonate by sudo of the change's tenant; nil if the caller is not known to be a
-// sudoer of it, or impersonates a user already.
+// findSudo returns the identity that the caller may impersonate by sudo of the change's tenant; nil if the caller is
+// not known to be a sudoer of it, or impersonates a user already.
 func (v *server) findSudo(ctx context.Context, action *changes.Action) (tenant string, as *rest.ImpersonationConfig, err error) {
 	if *v.inv.Flags.Impersonate != "" {
 		return "", nil, nil
@@ -177,8 +178,8 @@ func (v *server) findSudo(ctx context.Context, action *changes.Action) (tenant s
 	return tenant, &rest.ImpersonationConfig{UserName: raised.User, Groups: []string{v1alpha1.SudoersGroup(tenant)}}, nil
 }
 
-// tenantOf returns the tenant in whose tree a namespace is: by the namespace's annotation or, where the caller may not read that, by the
-// forest that the page shows.
+// tenantOf returns the tenant in whose tree a namespace is: by the namespace's annotation or, where the caller may not
+// read that, by the forest that the page shows.
 func (v *server) tenantOf(ctx context.Context, reporter *rights.Reporter, namespace string) string {
 	way := append(v.wayTo(namespace), "")
 	if found, err := gather.ReadNamespace(ctx, reporter.API, namespace); err == nil {
@@ -229,8 +230,8 @@ func (v *server) send(ctx context.Context, form url.Values, page *actionPage) er
 	return nil
 }
 
-// readForm reads the form of a request, and reports whether it could. If not, it has answered with the reason. It refuses a form that is
-// too large, or whose address has a query.
+// readForm reads the form of a request, and reports whether it could. If not, it has answered with the reason. It
+// refuses a form that is too large, or whose address has a query.
 func readForm(w http.ResponseWriter, r *http.Request) bool {
 	err := r.ParseForm()
 	if err == nil && r.URL.RawQuery == "" {

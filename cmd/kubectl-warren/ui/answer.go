@@ -11,7 +11,8 @@ import (
 var errUnknownAnswer = fmt.Errorf("%w: the answer to a form is kept only for the browser that sent the form, and at most until kubectl "+
 	"warren ui ends; to see whether the change was made, look at the object", errUnknownPage)
 
-// leadTo keeps the answer to a form, and leads the browser to its page. So the way back never asks the browser to send a form again.
+// leadTo keeps the answer to a form, and leads the browser to its page. So the way back never asks the browser to send
+// a form again.
 func (v *server) leadTo(w http.ResponseWriter, r *http.Request, page *actionPage, err error) {
 	if err != nil {
 		page.Error = sentence(err)

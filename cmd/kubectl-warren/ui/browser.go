@@ -11,8 +11,9 @@ import (
 	"sync"
 )
 
-// openBrowser starts the browser with a file that leads to address. As an argument of the browser, which other users of the machine can
-// read, the address would reveal its token. The caller removes the file by the function that openBrowser returns.
+// openBrowser starts the browser with a file that leads to address. As an argument of the browser, which other users of
+// the machine can read, the address would reveal its token. The caller removes the file by the function that
+// openBrowser returns.
 func openBrowser(ctx context.Context, address string) (removeFile func(), err error) {
 	file, err := os.CreateTemp("", "warren-ui-*.html") // mode 0600
 	if err != nil {

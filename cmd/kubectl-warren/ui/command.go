@@ -1,6 +1,7 @@
-// Package ui is the command "kubectl warren ui": a page on loopback that shows the forest, live, with the rights of the person who runs it.
-// Package protect decides which requests the server answers, and restrict which requests it may send to the API server. Package live
-// follows the forest. Package changes holds the changes that a person may preview and run.
+// Package ui is the command "kubectl warren ui": a page on loopback that shows the forest, live, with the rights of the
+// person who runs it. Package protect decides which requests the server answers, and restrict which requests it may
+// send to the API server. Package live follows the forest. Package changes holds the changes that a person may preview
+// and run.
 package ui
 
 import (
@@ -75,7 +76,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// connectionFlags returns the flags by which a command on a page reaches the same API server as the same user, without secrets.
+// connectionFlags returns the flags by which a command on a page reaches the same API server as the same user, without
+// secrets.
 func connectionFlags(cmd *cobra.Command) []string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd.InheritedFlags().VisitAll(func(flag *pflag.Flag) {

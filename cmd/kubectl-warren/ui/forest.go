@@ -7,7 +7,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 )
 
-// maxUnfolded is the number of rows up to which the forest begins unfolded, patience how long a page waits for the first lists.
+// maxUnfolded is the number of rows up to which the forest begins unfolded, patience how long a page waits for the
+// first lists.
 const (
 	maxUnfolded = 300
 	patience    = 30 * time.Second
@@ -55,7 +56,8 @@ func (v *server) serveForest(w http.ResponseWriter, r *http.Request) {
 	v.write(w, "forest", frame, nil)
 }
 
-// wayTo returns the names of the rows from the top to the namespace called name, as the forest shows them; none where it is not shown.
+// wayTo returns the names of the rows from the top to the namespace called name, as the forest shows them; none where
+// it is not shown.
 func (v *server) wayTo(name string) []string {
 	var way, found []string
 	v.follower.Book().Page().Forest.Walk(func(n *graph.Node, depth int) {

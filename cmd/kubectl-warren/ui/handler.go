@@ -26,8 +26,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// handler returns the handler of the pages. It gets paths without /RUN, the secret with which addresses begin. When end is done, it ends
-// the event streams.
+// handler returns the handler of the pages. It gets paths without /RUN, the secret with which addresses begin. When end
+// is done, it ends the event streams.
 func (v *server) handler(end context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", v.serveForest)
@@ -50,7 +50,8 @@ func (v *server) handler(end context.Context) http.Handler {
 
 var errUnknownPage = errors.New("there is no such page")
 
-// serveUnknown answers with a page like all others, which names an icon: for a page without one, the browser would ask for /favicon.ico.
+// serveUnknown answers with a page like all others, which names an icon: for a page without one, the browser would ask
+// for /favicon.ico.
 func (v *server) serveUnknown(w http.ResponseWriter, _ *http.Request) {
 	v.write(w, "problem", v.newFrame("Not found"), errUnknownPage)
 }
@@ -71,7 +72,8 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// parseTemplates returns the templates of the pages: those of the graph's pages, and our own, which replace the rows by rows with links.
+// parseTemplates returns the templates of the pages: those of the graph's pages, and our own, which replace the rows by
+// rows with links.
 func parseTemplates(s *settings) *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
 		"text": graph.EscapeText, "path": url.PathEscape, "shell": s.command, "fails": fails,
@@ -93,7 +95,8 @@ func foldHash(value string) string {
 	return ""
 }
 
-// fails reports whether a condition reports a problem. Ready counts, too: the page of one object shows it beside its causes.
+// fails reports whether a condition reports a problem. Ready counts, too: the page of one object shows it beside its
+// causes.
 func fails(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
 	case v1alpha1.ConditionReady:
@@ -121,7 +124,8 @@ type frame struct {
 	Body  any
 }
 
-// reader names the user as which the API server authenticates the caller, with the groups of --as-group, and whether --as chose the user.
+// reader names the user as which the API server authenticates the caller, with the groups of --as-group, and whether
+// --as chose the user.
 func (v *server) reader() string {
 	name := v.caller.User
 	if len(*v.inv.Flags.ImpersonateGroup) > 0 {

@@ -97,7 +97,8 @@ func readUses(log io.Reader, tenant string) (uses []sudoUse, missing string) {
 	}
 }
 
-// readLine reads a line into a buffer. long reports that the line has more than maxAuditLine bytes, and is not complete.
+// readLine reads a line into a buffer. long reports that the line has more than maxAuditLine bytes, and is not
+// complete.
 func readLine(from *bufio.Reader, buffer []byte) (line []byte, long bool, err error) {
 	line = buffer[:0]
 	for {

@@ -85,8 +85,8 @@ func noteUnread(unread *[]string, what string, err error) error {
 	return nil
 }
 
-// readAccess returns the report on who has rights in a tenant's tree; nil where it fails. It adds to unread what the report lacks, or why
-// it fails.
+// readAccess returns the report on who has rights in a tenant's tree; nil where it fails. It adds to unread what the
+// report lacks, or why it fails.
 func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string) *rights.Access {
 	reading := v.newReading()
 	reporter, err := rights.NewReporter(reading.Invocation)
@@ -101,13 +101,15 @@ func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string
 	return nil
 }
 
-// maxSubjects and maxVia bound the table of rights: whoever may write RoleBindings decides how many subjects and bindings there are.
+// maxSubjects and maxVia bound the table of rights: whoever may write RoleBindings decides how many subjects and
+// bindings there are.
 const (
 	maxSubjects = 1000
 	maxVia      = 20
 )
 
-// boundAccess removes subjects and bindings beyond maxSubjects and maxVia, and returns sentences about what it has removed.
+// boundAccess removes subjects and bindings beyond maxSubjects and maxVia, and returns sentences about what it has
+// removed.
 func boundAccess(access *rights.Access) (leftOut []string) {
 	const all = ": kubectl warren access shows all"
 	if more := len(access.Subjects) - maxSubjects; more > 0 {

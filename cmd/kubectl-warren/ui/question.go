@@ -57,7 +57,8 @@ func (v *server) answer(r *http.Request, frame *frame, page *questionPage) {
 	}
 }
 
-// resourceOf returns the resource of a question, such as secrets or roles/edit. A name is taken as it is: some end with a space.
+// resourceOf returns the resource of a question, such as secrets or roles/edit. A name is taken as it is: some end with
+// a space.
 func resourceOf(asked url.Values) string {
 	resource := asked.Get("resource")
 	if strings.Contains(resource, "/") {

@@ -75,9 +75,9 @@ func (v *server) serve(ctx context.Context) error {
 	return err
 }
 
-// listen listens on a loopback address that is random, so that no program has served a page there before: such a page, or its service
-// worker, would get what the browser sends to the same address and port. If port is not 0, or the system has no other loopback address,
-// listen uses 127.0.0.1.
+// listen listens on a loopback address that is random, so that no program has served a page there before: such a page,
+// or its service worker, would get what the browser sends to the same address and port. If port is not 0, or the system
+// has no other loopback address, listen uses 127.0.0.1.
 func listen(ctx context.Context, port int) (net.Listener, error) {
 	var config net.ListenConfig
 	if port == 0 {
@@ -91,8 +91,8 @@ func listen(ctx context.Context, port int) (net.Listener, error) {
 	return config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
-// invite prints an address that works once, and another each time when the person presses Enter; with --open it has the browser open
-// one. The function that it returns removes the file of --open.
+// invite prints an address that works once, and another each time when the person presses Enter; with --open it has the
+// browser open one. The function that it returns removes the file of --open.
 func (v *server) invite(ctx context.Context, origin string) (removeFile func(), err error) {
 	out := v.inv.Streams.Out
 	removeFile = func() {}

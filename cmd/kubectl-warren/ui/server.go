@@ -35,7 +35,8 @@ type server struct {
 	runs      *changes.Store[*changes.Run]
 	answers   *changes.Store[*actionPage]
 	templates *template.Template
-	// caller is the identity as which the API server authenticates the plugin. place is the kubeconfig's context or the server's address.
+	// caller is the identity as which the API server authenticates the plugin. place is the kubeconfig's context or the
+	// server's address.
 	caller rights.Identity
 	place  string
 }
@@ -76,7 +77,8 @@ func newServer(ctx context.Context, inv *invocation.Invocation, s *settings) (*s
 	return v, err
 }
 
-// restrictInvocation returns an invocation whose clients send only what the pages may send, and that keeps nothing on disk.
+// restrictInvocation returns an invocation whose clients send only what the pages may send, and that keeps nothing on
+// disk.
 func restrictInvocation(inv *invocation.Invocation) (*invocation.Invocation, error) {
 	config, err := inv.RESTConfig()
 	if err != nil {
@@ -127,8 +129,8 @@ func (r reading) unread() []string {
 	return all
 }
 
-// findHomes returns the namespaces at which the pages begin for a caller who may not list namespaces; none if the command line names
-// roots, or if there are none yet: the pages ask for a root then.
+// findHomes returns the namespaces at which the pages begin for a caller who may not list namespaces; none if the
+// command line names roots, or if there are none yet: the pages ask for a root then.
 func (v *server) findHomes(ctx context.Context) ([]string, error) {
 	if len(v.settings.roots) > 0 {
 		return nil, nil

@@ -106,7 +106,8 @@ func createsSubNamespaces(namespace string) rights.Question {
 	return rights.Question{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "subnamespaces", Namespace: namespace}
 }
 
-// isOffered reports whether the pages offer what needs a right: the caller has it, may have it, or has it by sudo of the tenant.
+// isOffered reports whether the pages offer what needs a right: the caller has it, may have it, or has it by sudo of
+// the tenant.
 func (v *server) isOffered(ctx context.Context, tenant string, right rights.Question) (bool, error) {
 	reporter, err := rights.NewReporter(v.newReading().Invocation)
 	if err != nil {
@@ -150,8 +151,8 @@ func (v *server) readOwnRights(ctx context.Context, tenant string) ([]string, er
 	return sentences, nil
 }
 
-// readTenantEvents returns the Events about an LNamespace, the newest last. Events about objects without a namespace are in namespace
-// default.
+// readTenantEvents returns the Events about an LNamespace, the newest last. Events about objects without a namespace
+// are in namespace default.
 func readTenantEvents(ctx context.Context, api client.Reader, name string, unread *[]string) (newest []describe.Event, leftOut int, err error) {
 	var events []describe.Event
 	fields := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": name}

@@ -28,8 +28,8 @@ type Action struct {
 	Words []string
 	// Place is the path of the page that shows what has changed, such as namespaces/pay-x.
 	Place string
-	// Tenant is the tenant whose sudo could allow the change; if it is "", that is the tenant in whose tree Namespace is. Question is the
-	// right that the change needs.
+	// Tenant is the tenant whose sudo could allow the change; if it is "", that is the tenant in whose tree Namespace is.
+	// Question is the right that the change needs.
 	Tenant, Namespace string
 	Question          rights.Question
 }
@@ -88,8 +88,8 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// marshalSorted writes a value as JSON with the keys in the order in which kubectl patch sends them. It escapes characters that would hide
-// or reorder parts of the command on a page. For the API server, the JSON means the same.
+// marshalSorted writes a value as JSON with the keys in the order in which kubectl patch sends them. It escapes
+// characters that would hide or reorder parts of the command on a page. For the API server, the JSON means the same.
 func marshalSorted(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -134,8 +134,8 @@ func listOf(tenant *v1alpha1.LNamespace, list string) ([]v1alpha1.Subject, error
 
 var errListChanged = errors.New("the list has changed: open the page again")
 
-// storedSubject is an entry as the API server stores it: always with a namespace, because the CRD's default for it is the empty string.
-// Operation "test" compares with the stored entry.
+// storedSubject is an entry as the API server stores it: always with a namespace, because the CRD's default for it is
+// the empty string. Operation "test" compares with the stored entry.
 type storedSubject struct {
 	Kind      v1alpha1.SubjectKind `json:"kind"`
 	Namespace string               `json:"namespace"`
@@ -150,8 +150,8 @@ func storedSubjects(subjects []v1alpha1.Subject) []storedSubject {
 	return stored
 }
 
-// AddSubject returns the action that adds a subject to the list users or sudoers of a tenant. The API server refuses the action if the list
-// has changed since it was read or, for an empty list, if the spec has.
+// AddSubject returns the action that adds a subject to the list users or sudoers of a tenant. The API server refuses
+// the action if the list has changed since it was read or, for an empty list, if the spec has.
 func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subject) (*Action, error) {
 	present, err := listOf(tenant, list)
 	switch {
@@ -170,8 +170,8 @@ func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subje
 	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, storedSubjects(present)}, operation{"add", "/spec/" + list + "/-", subject})
 }
 
-// RemoveSubject returns the action that removes the subject at index place of the list users or sudoers, if it is still there. subject is
-// its text as the person saw it.
+// RemoveSubject returns the action that removes the subject at index place of the list users or sudoers, if it is still
+// there. subject is its text as the person saw it.
 func RemoveSubject(tenant *v1alpha1.LNamespace, list string, place int, subject string) (*Action, error) {
 	present, err := listOf(tenant, list)
 	if err != nil {

@@ -93,7 +93,8 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestChangedList imitates the two answers of a real API server: operation "test" of the patch fails, and the new list is refused.
+// TestChangedList imitates the two answers of a real API server: operation "test" of the patch fails, and the new list
+// is refused.
 func TestChangedList(t *testing.T) {
 	tenant := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "alice"}}}}
 	tenant.Name = "payments"

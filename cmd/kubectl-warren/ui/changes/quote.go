@@ -1,5 +1,5 @@
-// Package changes holds what the page can change: each change is a request, the command that sends the same one, and a permission to
-// send it once.
+// Package changes holds what the page can change: each change is a request, the command that sends the same one, and a
+// permission to send it once.
 package changes
 
 import (
@@ -13,8 +13,8 @@ import (
 // plain matches the words that every POSIX shell reads literally.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@,+-][A-Za-z0-9_./:@,+=-]*$`)
 
-// Quote writes a command for a POSIX shell. Characters that a page would not show, or that a terminal obeys when the command is pasted, are
-// written by printf.
+// Quote writes a command for a POSIX shell. Characters that a page would not show, or that a terminal obeys when the
+// command is pasted, are written by printf.
 func Quote(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -32,8 +32,8 @@ func Quote(words ...string) string {
 
 func inQuotes(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// quoteByNumbers returns a word in which all but printable ASCII is written as octal numbers, which printf reads; if the word ends with a
-// line feed, which $() would take off, the shell reads them.
+// quoteByNumbers returns a word in which all but printable ASCII is written as octal numbers, which printf reads; if
+// the word ends with a line feed, which $() would take off, the shell reads them.
 func quoteByNumbers(word string) string {
 	var numbers strings.Builder
 	for _, b := range []byte(word) {

@@ -20,7 +20,8 @@ import (
 
 // Answer is what the API server has answered to a change.
 type Answer struct {
-	// Done reports whether the change was accepted, Refused whether it was answered with 403, as by RBAC, a policy or a webhook.
+	// Done reports whether the change was accepted, Refused whether it was answered with 403, as by RBAC, a policy or a
+	// webhook.
 	Done, Refused bool
 	Sentence      string
 	Warnings      []string
@@ -78,8 +79,8 @@ func roundTrip(ctx context.Context, config *rest.Config, action *Action, uri str
 	return readAnswer(response, body, action), nil
 }
 
-// testFailed is the API server's answer if operation "test" of a JSON patch finds another value. It names neither the operation nor the
-// value.
+// testFailed is the API server's answer if operation "test" of a JSON patch finds another value. It names neither the
+// operation nor the value.
 const testFailed = "the server rejected our request due to an error in our request"
 
 // readAnswer describes in words what the API server has answered.

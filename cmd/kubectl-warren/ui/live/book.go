@@ -10,7 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 )
 
-// Line is a row and its position: the IDs of its parent row, and of the row before it below the same parent; "" for none.
+// Line is a row and its position: the IDs of its parent row, and of the row before it below the same parent; "" for
+// none.
 type Line struct {
 	*graph.Row
 	Parent string `json:"parent"`
@@ -20,8 +21,8 @@ type Line struct {
 	version     int
 }
 
-// Message is for a page that shows version From. Lines and Removed are what is different in Version; Counts, Unread and Trouble are whole.
-// Lines are in the order in which they are drawn.
+// Message is for a page that shows version From. Lines and Removed are what is different in Version; Counts, Unread and
+// Trouble are whole. Lines are in the order in which they are drawn.
 type Message struct {
 	// Proof is the Proof of the Book.
 	Proof   string   `json:"proof"`
@@ -47,7 +48,8 @@ type Page struct {
 
 // Book holds the rows in their present version. mu guards everything below it.
 type Book struct {
-	// Proof is a secret of the program that each page and each message holds. Another program that listens on the port later has never seen it.
+	// Proof is a secret of the program that each page and each message holds. Another program that listens on the port
+	// later has never seen it.
 	Proof string
 
 	roots []string
@@ -166,7 +168,8 @@ func (b *Book) turn(rows []*graph.Row, version int) bool {
 	return changed
 }
 
-// equal reports whether a page shows both lines alike. Positions and sizes are not compared, because the page counts them itself.
+// equal reports whether a page shows both lines alike. Positions and sizes are not compared, because the page counts
+// them itself.
 func (l Line) equal(other Line) bool {
 	return l.Parent == other.Parent && l.After == other.After && l.HasChildren == other.HasChildren && l.Level == other.Level &&
 		l.Name == other.Name && l.Class == other.Class && l.Words == other.Words && l.Below == other.Below && l.Hidden == other.Hidden &&

@@ -59,8 +59,8 @@ func newShown() *shown {
 	return &shown{children: map[string][]string{}, parents: map[string]string{}, words: map[string]string{}}
 }
 
-// TestBook changes a forest at random. It compares three pages: one that got each message, one that got only some, and one that was just
-// loaded. This is the server's part of case WEB-U3.
+// TestBook changes a forest at random. It compares three pages: one that got each message, one that got only some, and
+// one that was just loaded. This is the server's part of case WEB-U3.
 func TestBook(t *testing.T) {
 	t.Run("200 random changes", func(t *testing.T) {
 		seed := rand.Uint64()

@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// reviewInterval is how often rights are reviewed while a page is open: the API server ends no watch when the right to it is revoked.
+	// reviewInterval is how often rights are reviewed while a page is open: the API server ends no watch when the right to
+	// it is revoked.
 	reviewInterval = 8 * time.Second
 	// publishInterval is the least time between two messages to a page.
 	publishInterval = 200 * time.Millisecond
@@ -45,16 +46,16 @@ type Follower struct {
 	// pages counts the open event streams.
 	pages atomic.Int32
 	wake  chan struct{}
-	// walked is what the last successful walk found, for a caller who may not list namespaces. walkError is the error of the last walk. mu
-	// guards both.
+	// walked is what the last successful walk found, for a caller who may not list namespaces. walkError is the error of
+	// the last walk. mu guards both.
 	mu        sync.Mutex
 	walked    graph.Facts
 	walkError error
 	book      *Book
 }
 
-// New makes a follower of the trees that begin at roots or, if roots is empty, of all. For a caller who may not list namespaces, it follows
-// the trees of roots and homes.
+// New makes a follower of the trees that begin at roots or, if roots is empty, of all. For a caller who may not list
+// namespaces, it follows the trees of roots and homes.
 func New(config *rest.Config, scheme *runtime.Scheme, roots, homes []string) (*Follower, error) {
 	set, err := watchset.New(newGate(config), watchset.Options{
 		Scheme: scheme, WatchRBAC: watchset.Off, WatchCRDs: watchset.Off, VerifyInterval: ptr.To(time.Duration(0)),
@@ -134,7 +135,8 @@ func (f *Follower) publish(ctx context.Context) {
 	}
 }
 
-// facts returns what the caller may see: the whole forest, or what the last walk found. Before the first walk, it has no forest.
+// facts returns what the caller may see: the whole forest, or what the last walk found. Before the first walk, it has
+// no forest.
 func (f *Follower) facts() (graph.Facts, Trouble, error) {
 	facts, trouble := f.caches.facts()
 	if f.caches.state().State != watchset.Forbidden {
@@ -145,8 +147,9 @@ func (f *Follower) facts() (graph.Facts, Trouble, error) {
 	return f.walked, trouble, f.walkError
 }
 
-// walkWhileForbidden walks from the roots and homes for a caller who may not list namespaces: every second, and whenever something has
-// changed in the trees that a walk found. The walk reads through informers, one for each kind and namespace.
+// walkWhileForbidden walks from the roots and homes for a caller who may not list namespaces: every second, and
+// whenever something has changed in the trees that a walk found. The walk reads through informers, one for each kind
+// and namespace.
 func (f *Follower) walkWhileForbidden(ctx context.Context) {
 	controller := f.set.For(controllerName)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -179,7 +182,8 @@ func (f *Follower) walkWhileForbidden(ctx context.Context) {
 	}
 }
 
-// walk reads the trees of the roots and homes through informers. One in which the caller may read nothing is shown by its name alone.
+// walk reads the trees of the roots and homes through informers. One in which the caller may read nothing is shown by
+// its name alone.
 func (f *Follower) walk(ctx context.Context, session *watchset.Session) {
 	reader := session.Reader(watchset.SyncTimeout(reviewInterval))
 	facts, err := graph.ReadFound(ctx, reader, f.book.tops())

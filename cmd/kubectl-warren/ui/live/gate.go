@@ -11,9 +11,9 @@ import (
 // askInterval is the least time between two requests while the API server does not answer, or rejects the credentials.
 const askInterval = 1500 * time.Millisecond
 
-// gate lets the follower's requests pass to the API server. When one fails, the others wait, and one of them is sent as a trial every
-// askInterval. Informers that each tried by themselves would try too often at first, and wait too long when the API server is back. mu
-// guards what is below it.
+// gate lets the follower's requests pass to the API server. When one fails, the others wait, and one of them is sent as
+// a trial every askInterval. Informers that each tried by themselves would try too often at first, and wait too long
+// when the API server is back. mu guards what is below it.
 type gate struct {
 	mu     sync.Mutex
 	opened chan struct{} // closed when requests may pass again; nil while they may
@@ -37,8 +37,8 @@ type gatedTransport struct {
 // WrappedRoundTripper returns the wrapped transport, for client-go.
 func (g *gatedTransport) WrappedRoundTripper() http.RoundTripper { return g.next }
 
-// RoundTrip sends a request, when its turn has come. A request that has waited, and has no body, is sent again until something answers: the
-// API server, or a proxy before it.
+// RoundTrip sends a request, when its turn has come. A request that has waited, and has no body, is sent again until
+// something answers: the API server, or a proxy before it.
 func (g *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		waited, err := g.waitForTurn(r)
@@ -60,8 +60,8 @@ func (g *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// isAway reports whether an answer comes from a proxy that doesn't reach its API server, or from an API server that rejects the
-// credentials.
+// isAway reports whether an answer comes from a proxy that doesn't reach its API server, or from an API server that
+// rejects the credentials.
 func isAway(answer *http.Response) bool {
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -70,7 +70,8 @@ func isAway(answer *http.Response) bool {
 	return false
 }
 
-// waitForTurn waits until the request may be sent. waited reports that the gate is closed, and that it is the turn of this request.
+// waitForTurn waits until the request may be sent. waited reports that the gate is closed, and that it is the turn of
+// this request.
 func (g *gate) waitForTurn(r *http.Request) (waited bool, err error) {
 	for {
 		opened, wait := g.takeTurn()
@@ -86,8 +87,8 @@ func (g *gate) waitForTurn(r *http.Request) (waited bool, err error) {
 	}
 }
 
-// takeTurn returns a nil channel if requests may pass. Otherwise wait is how long the caller must wait; if wait is 0 or less, it is the
-// caller's turn.
+// takeTurn returns a nil channel if requests may pass. Otherwise wait is how long the caller must wait; if wait is 0 or
+// less, it is the caller's turn.
 func (g *gate) takeTurn() (opened <-chan struct{}, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -22,7 +22,8 @@ func (f *Follower) ServeChanges(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(message)
 }
 
-// ServeEvents returns a handler that sends each new version as an event until end is done. Then it sends the cause of end, last of all.
+// ServeEvents returns a handler that sends each new version as an event until end is done. Then it sends the cause of
+// end, last of all.
 func (f *Follower) ServeEvents(end context.Context) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.pages.Add(1)

@@ -6,12 +6,13 @@ import (
 	"net/http"
 )
 
-// policy lets a page use only scripts, styles, images and addresses of its own server, and lets no script insert HTML from text.
+// policy lets a page use only scripts, styles, images and addresses of its own server, and lets no script insert HTML
+// from text.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' " + plainHash + "; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// plainStyle is how a page looks whose reader has no session, and so gets no style sheet. The policy allows this style by plainHash, its
-// SHA-256.
+// plainStyle is how a page looks whose reader has no session, and so gets no style sheet. The policy allows this style
+// by plainHash, its SHA-256.
 const plainStyle = "body{max-width:40rem;margin:0 auto;padding:1rem;font:1rem/1.45 system-ui,\"Segoe UI\",\"DejaVu Sans\",sans-serif}"
 
 const plainHash = "'sha256-WBTn7WwiwswjZ1Cb+/jC/6f1LoZfI1YZBytJbjfQjjU='"
@@ -22,8 +23,8 @@ const (
 	MaxHeader = 64 << 10
 )
 
-// setHeaders sets the headers of every answer. With Referrer-Policy no-referrer, a browser sends "Origin: null" with a form, which
-// isOwnOrigin refuses. So pages have same-origin, except for those whose address holds a token.
+// setHeaders sets the headers of every answer. With Referrer-Policy no-referrer, a browser sends "Origin: null" with a
+// form, which isOwnOrigin refuses. So pages have same-origin, except for those whose address holds a token.
 func setHeaders(h http.Header, holdsToken bool) {
 	referrer := "same-origin"
 	if holdsToken {

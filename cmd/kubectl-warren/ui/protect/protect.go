@@ -1,6 +1,6 @@
-// Package protect decides which HTTP requests the page's server answers: those of a browser on this machine that holds the secret
-// path and a session. Other users of the machine reach the port, and foreign pages can have the user's browser send requests, so
-// neither the address nor the cookie is enough by itself.
+// Package protect decides which HTTP requests the page's server answers: those of a browser on this machine that holds
+// the secret path and a session. Other users of the machine reach the port, and foreign pages can have the user's
+// browser send requests, so neither the address nor the cookie is enough by itself.
 package protect
 
 import (
@@ -29,7 +29,8 @@ type Guard struct {
 	now    func() time.Time
 }
 
-// New makes a guard with fresh secrets. report tells the person at the terminal of a token's second use; now is the clock.
+// New makes a guard with fresh secrets. report tells the person at the terminal of a token's second use; now is the
+// clock.
 func New(report func(sentence string), now func() time.Time) *Guard {
 	return &Guard{run: newSecret(runSize), sessions: newSessions(), report: report, now: now}
 }
@@ -58,8 +59,8 @@ func (g *Guard) OnLogin(login string, done func()) {
 // tokenParameter is the parameter of an address that holds a token.
 const tokenParameter = "token"
 
-// Handler returns a handler that passes a request to next under three conditions. It comes from a page of this server or from the address
-// line, its path begins with /RUN/, and it has a session. next gets the path after RUN.
+// Handler returns a handler that passes a request to next under three conditions. It comes from a page of this server
+// or from the address line, its path begins with /RUN/, and it has a session. next gets the path after RUN.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		holdsToken := r.URL.Query().Has(tokenParameter)
@@ -81,7 +82,8 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// cutRun returns the path after the secret RUN. ok reports whether the secret is right; the comparison takes constant time.
+// cutRun returns the path after the secret RUN. ok reports whether the secret is right; the comparison takes constant
+// time.
 func (g *Guard) cutRun(path string) (rest string, ok bool) {
 	run, rest, found := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return "/" + rest, found && subtle.ConstantTimeCompare([]byte(run), []byte(g.run)) == 1

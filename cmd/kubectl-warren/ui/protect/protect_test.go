@@ -14,7 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
 )
 
-// server is a guarded server whose only page says "inside". reported has the sentences that the guard wrote to the terminal.
+// server is a guarded server whose only page says "inside". reported has the sentences that the guard wrote to the
+// terminal.
 type server struct {
 	*httptest.Server
 	guard    *protect.Guard
@@ -249,8 +250,8 @@ func expectHint(t *testing.T, answer reply) {
 	}
 }
 
-// wantedReferrer is no-referrer only for an address with a token, so that no Referer header has the token. Elsewhere no-referrer would make
-// the browser send "Origin: null" with a form, and the form would be refused.
+// wantedReferrer is no-referrer only for an address with a token, so that no Referer header has the token. Elsewhere
+// no-referrer would make the browser send "Origin: null" with a form, and the form would be refused.
 func wantedReferrer(path string) string {
 	if strings.Contains(path, "token=") {
 		return "no-referrer"

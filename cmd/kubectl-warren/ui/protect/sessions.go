@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// cookieName is the name of the session's cookie. Browsers send a cookie to every port of its address. The cookie's path is the secret
-// Guard.Path, so that other servers at the same address don't get it.
+// cookieName is the name of the session's cookie. Browsers send a cookie to every port of its address. The cookie's
+// path is the secret Guard.Path, so that other servers at the same address don't get it.
 const cookieName = "warren-ui"
 
-// digest is what the server keeps of a secret: the time of a lookup does not depend on how much of a guessed secret is right.
+// digest is what the server keeps of a secret: the time of a lookup does not depend on how much of a guessed secret is
+// right.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
@@ -81,8 +82,8 @@ func (s *sessions) isOpen(session string) bool {
 	return s.open[digestOf(session)]
 }
 
-// logIn begins a session. It answers with a page that loads the first page by itself, and not with a redirect: after a redirect, a browser
-// that comes from a file or another program would not send a Strict cookie.
+// logIn begins a session. It answers with a page that loads the first page by itself, and not with a redirect: after a
+// redirect, a browser that comes from a file or another program would not send a Strict cookie.
 func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)

@@ -43,8 +43,8 @@ func (r Reader) List(ctx context.Context, list client.ObjectList, options ...cli
 	})
 }
 
-// DropAnnotations removes managed fields and the annotation last-applied-configuration from an object. If the object was read as metadata
-// and is no Namespace, only Warren's annotations stay. It changes object and returns it.
+// DropAnnotations removes managed fields and the annotation last-applied-configuration from an object. If the object
+// was read as metadata and is no Namespace, only Warren's annotations stay. It changes object and returns it.
 func DropAnnotations(object client.Object) client.Object {
 	object.SetManagedFields(nil)
 	annotations := object.GetAnnotations()

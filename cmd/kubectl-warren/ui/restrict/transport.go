@@ -1,5 +1,5 @@
-// Package restrict limits what the page's server may ask the API server: reads, reviews, dry runs, and those changes that the person has
-// confirmed in exactly that form. Of objects of most kinds, it may read nothing but metadata.
+// Package restrict limits what the page's server may ask the API server: reads, reviews, dry runs, and those changes
+// that the person has confirmed in exactly that form. Of objects of most kinds, it may read nothing but metadata.
 package restrict
 
 import (
@@ -38,8 +38,8 @@ type Transport struct {
 	prefix string
 }
 
-// NewTransport returns a transport that sends the requests that it allows through next. prefix is the path of the API server's address, ""
-// or such as "/k8s/clusters/one".
+// NewTransport returns a transport that sends the requests that it allows through next. prefix is the path of the API
+// server's address, "" or such as "/k8s/clusters/one".
 func NewTransport(next http.RoundTripper, prefix string) http.RoundTripper {
 	return &Transport{next, strings.TrimSuffix(prefix, "/")}
 }
@@ -47,8 +47,8 @@ func NewTransport(next http.RoundTripper, prefix string) http.RoundTripper {
 // WrappedRoundTripper returns the wrapped transport, for client-go.
 func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip sends a request if checkRequest allows it, and asks for metadata alone where only that may be read. It follows no redirect: the
-// request, with the credentials, would go elsewhere.
+// RoundTrip sends a request if checkRequest allows it, and asks for metadata alone where only that may be read. It
+// follows no redirect: the request, with the credentials, would go elsewhere.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	onlyMetadata, err := t.checkRequest(r)
 	if err != nil {
@@ -75,15 +75,16 @@ var resolver = request.RequestInfoFactory{
 	APIPrefixes: map[string]sets.Empty{"api": {}, "apis": {}}, GrouplessAPIPrefixes: map[string]sets.Empty{"api": {}},
 }
 
-// RefusedError is a request that was not sent, or whose redirect was not followed. Deed is "send" or "follow the redirect of".
+// RefusedError is a request that was not sent, or whose redirect was not followed. Deed is "send" or "follow the
+// redirect of".
 type RefusedError struct{ Deed, Method, Path, Why string }
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("kubectl warren ui does not %s %s %s: %s", e.Deed, e.Method, e.Path, e.Why)
 }
 
-// checkRequest returns an error for a request that must not be sent. onlyMetadata reports whether the answer must hold nothing but
-// metadata.
+// checkRequest returns an error for a request that must not be sent. onlyMetadata reports whether the answer must hold
+// nothing but metadata.
 func (t *Transport) checkRequest(r *http.Request) (onlyMetadata bool, err error) {
 	path, within := strings.CutPrefix(r.URL.Path, t.prefix)
 	info, err := resolver.NewRequestInfo(&http.Request{Method: r.Method, URL: &url.URL{Path: path, RawQuery: r.URL.RawQuery}})
@@ -124,13 +125,14 @@ var (
 	wholeCore   = []string{"events", "resourcequotas"}
 )
 
-// isReadWhole reports whether a request may read objects whole: those of the kinds above. Discovery, which reads no objects, counts too.
+// isReadWhole reports whether a request may read objects whole: those of the kinds above. Discovery, which reads no
+// objects, counts too.
 func isReadWhole(info *request.RequestInfo) bool {
 	return !info.IsResourceRequest || slices.Contains(wholeGroups, info.APIGroup) || info.APIGroup == "" && slices.Contains(wholeCore, info.Resource)
 }
 
-// metadataForms returns the media types of a request's header Accept by which the answer holds nothing but metadata. Clients also accept
-// the whole object, for servers that know no other type.
+// metadataForms returns the media types of a request's header Accept by which the answer holds nothing but metadata.
+// Clients also accept the whole object, for servers that know no other type.
 func metadataForms(r *http.Request) []string {
 	var forms []string
 	for _, accepted := range r.Header.Values("Accept") {
