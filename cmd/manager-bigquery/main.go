@@ -21,14 +21,14 @@ import (
 var version = "unknown"
 
 func main() {
-	exporter.OpenBigQuery = open
+	exporter.OpenBigQuery = openWarehouse
 	if err := cli.RunProgram(signals.SetupSignalHandler(), version, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func open(c *config.BillingBigQuery) *sql.DB {
+func openWarehouse(c *config.BillingBigQuery) *sql.DB {
 	return bigquery.Open(bigquery.Options{Project: c.Project, Dataset: c.Dataset, Location: c.Location, CredentialsFile: c.CredentialsFile,
 		Endpoint: c.Endpoint, StatementTimeout: c.StatementTimeout.Duration, MaximumBytesBilled: c.MaximumBytesBilled.Value()})
 }

@@ -51,7 +51,7 @@ func calledAs(args []string) (words []string, completing bool) {
 	return words, strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completionName
 }
 
-func (c *call) command() *cobra.Command {
+func (c *call) buildCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "kubectl-sudo [--tenant TENANT] [--reason TEXT] COMMAND [ARGUMENT...]",
 		Short: "Run one command of kubectl with the rights of a tenant's sudoers",

@@ -22,10 +22,10 @@ func (c *call) completeWords(ctx context.Context, words []string) error {
 	}
 	last := words[len(words)-1]
 	parsed := newCall(c.streams, "")
-	flags := parsed.command().Flags()
+	flags := parsed.buildCommand().Flags()
 	err := flags.Parse(words[:len(words)-1])
 	if err != nil || flags.NArg() == 0 && strings.HasPrefix(last, "-") {
-		command := c.command()
+		command := c.buildCommand()
 		command.SetArgs(append([]string{cobra.ShellCompRequestCmd}, words...))
 		return command.ExecuteContext(ctx)
 	}

@@ -17,9 +17,9 @@ import (
 // nobody is the configuration for no impersonation besides that of the flags and the kubeconfig.
 var nobody = rest.ImpersonationConfig{}
 
-// connect returns a client for the requests that are made before kubectl runs. The client already knows the resources
-// of these requests, so it makes no discovery requests.
-func (c *call) connect(as rest.ImpersonationConfig) (client.Client, error) {
+// buildClient returns a client for the requests that are made before kubectl runs. The client already knows the
+// resources of these requests, so it makes no discovery requests.
+func (c *call) buildClient(as rest.ImpersonationConfig) (client.Client, error) {
 	config, err := kubectl.Config(c.flags, c.streams.ErrOut, c.agent)
 	if err != nil {
 		return nil, err

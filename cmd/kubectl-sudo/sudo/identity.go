@@ -25,7 +25,7 @@ type become struct{ users, groups ownrights.Names }
 
 // identifyUser asks the API server for the user's name and rules.
 func (c *call) identifyUser(ctx context.Context) (identity, error) {
-	api, err := c.connect(nobody)
+	api, err := c.buildClient(nobody)
 	if err != nil {
 		return identity{}, err
 	}
@@ -49,7 +49,7 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 // example, the API server refuses this review if impersonation is constrained to namespaces.
 func (c *call) checkImpersonation(ctx context.Context, me identity, tenant string) error {
 	group := v1alpha1.SudoersGroup(tenant)
-	api, err := c.connect(rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{group}})
+	api, err := c.buildClient(rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{group}})
 	if err != nil {
 		return err
 	}

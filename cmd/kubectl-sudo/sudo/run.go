@@ -78,7 +78,7 @@ func (c *call) prepareExecution(ctx context.Context, args []string) error {
 	if completing {
 		return c.completeWords(ctx, words)
 	}
-	command := c.command()
+	command := c.buildCommand()
 	command.SetArgs(words)
 	return command.ExecuteContext(ctx)
 }

@@ -106,7 +106,7 @@ func (c *call) readNamespace(ctx context.Context, me identity, name string) (*co
 }
 
 func (c *call) getObject(ctx context.Context, as rest.ImpersonationConfig, name string, object client.Object) error {
-	api, err := c.connect(as)
+	api, err := c.buildClient(as)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (c *call) listTenants(ctx context.Context) error {
 	}
 	tenants := me.sudoTenants()
 	if me.isSudoerEverywhere() {
-		api, err := c.connect(nobody)
+		api, err := c.buildClient(nobody)
 		if err != nil {
 			return err
 		}

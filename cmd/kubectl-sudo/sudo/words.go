@@ -110,11 +110,11 @@ func (r *reader) readLongFlag(word string) (open bool, err error) {
 	case flag == nil, name == flagUser && !r.isGlobal(flag, r.words[:r.at]):
 		return !given, nil
 	case !given && flag.NoOptDefVal != "":
-		return false, set(flag, flag.NoOptDefVal)
+		return false, setFlag(flag, flag.NoOptDefVal)
 	case !given:
 		return false, r.setNext(flag)
 	}
-	return false, set(flag, value)
+	return false, setFlag(flag, value)
 }
 
 // readShortFlags reads -n value, -nvalue, -n=value, and one-letter flags in one word, as in -itn value. open reports
@@ -137,7 +137,7 @@ func (r *reader) readShortFlags(word string) (open bool, err error) {
 		case flag != nil && rest == "":
 			return false, r.setNext(flag)
 		case flag != nil:
-			return false, set(flag, value)
+			return false, setFlag(flag, value)
 		case !strings.Contains(r.switches, string(rune(letter))):
 			return rest == "", nil
 		}
@@ -152,10 +152,10 @@ func (r *reader) setNext(flag *pflag.Flag) error {
 		return nil
 	}
 	r.at++
-	return set(flag, r.words[r.at])
+	return setFlag(flag, r.words[r.at])
 }
 
-func set(flag *pflag.Flag, value string) error {
+func setFlag(flag *pflag.Flag, value string) error {
 	if err := flag.Value.Set(value); err != nil {
 		return fmt.Errorf("invalid argument %q for --%s: %w", value, flag.Name, err)
 	}

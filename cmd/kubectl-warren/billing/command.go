@@ -19,7 +19,7 @@ func Commands(streams genericiooptions.IOStreams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return ask(cmd.Context(), path, args, streams)
+		return runProgram(cmd.Context(), path, args, streams)
 	})
 	for _, cmd := range group.Commands() {
 		cmd.Flags().StringVar(&at.namespace, namespaceFlag, "warren-system", "Namespace of the exporter")

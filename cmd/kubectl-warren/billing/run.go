@@ -70,9 +70,9 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ask runs the command, and streams its output to Out. If the command fails, the error is what problem finds in its
-// stderr.
-func ask(ctx context.Context, path string, args []string, streams genericiooptions.IOStreams) error {
+// runProgram runs the command, and streams its output to Out. If the command fails, the error is what problem finds in
+// its stderr.
+func runProgram(ctx context.Context, path string, args []string, streams genericiooptions.IOStreams) error {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stdout, cmd.Stderr = streams.Out, &said

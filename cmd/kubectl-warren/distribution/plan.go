@@ -44,7 +44,7 @@ func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribut
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := distribute.Settings{AllowOverwrite: true, Protected: protected}
+	settings := distribute.Settings{AllowOverwrite: true, Protected: isProtected}
 	settings.Kinds = append(settings.Kinds, template.Kind)
 	d := distribute.Read(rd, settings)
 	if d.Problem != "" {
@@ -54,7 +54,7 @@ func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribut
 	if err := api.List(ctx, namespaces); err != nil {
 		return nil, nil, err
 	}
-	f := forest.New(forest.Rules{ProtectedName: protected})
+	f := forest.New(forest.Rules{ProtectedName: isProtected})
 	for i := range namespaces.Items {
 		f = f.WithNamespace(forest.NamespaceOf(&namespaces.Items[i]))
 	}
@@ -75,7 +75,7 @@ func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribut
 		}
 		targets[one.Namespace] = t
 	}
-	return describeReach(rd, d, f), steps(d, f, targets), nil
+	return describeReach(rd, d, f), buildSteps(d, f, targets), nil
 }
 
 // describeReach returns a sentence if spec.targets selects every namespace without allNamespaces, and one about names
@@ -84,7 +84,7 @@ func describeReach(rd *v1alpha1.ResourceDistribution, d *distribute.Distribution
 	if d.Targets.Everybody() && rd.Spec.Targets.AllNamespaces == nil {
 		count := 0
 		for namespace := range f.All() {
-			if d.Choose(f, namespace, protected) == distribute.Chosen {
+			if d.Choose(f, namespace, isProtected) == distribute.Chosen {
 				count++
 			}
 		}
@@ -96,12 +96,12 @@ func describeReach(rd *v1alpha1.ResourceDistribution, d *distribute.Distribution
 	return all
 }
 
-func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]distribute.Target) []Step {
+func buildSteps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]distribute.Target) []Step {
 	by := map[distribute.Verb][]string{}
 	var conflicts, unchanged []string
 	for namespace := range f.All() {
 		t := targets[namespace]
-		t.Namespace, t.Choice = namespace, d.Choose(f, namespace, protected)
+		t.Namespace, t.Choice = namespace, d.Choose(f, namespace, isProtected)
 		a := d.Plan(t, true)
 		switch {
 		case a.Verb != distribute.Nothing:
@@ -130,9 +130,11 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 	return all
 }
 
-// protected reports whether a namespace is never a target, whatever the configuration is. It assumes that the operator
-// runs in warren-system.
-func protected(name string) bool { return strings.HasPrefix(name, "kube-") || name == "warren-system" }
+// isProtected reports whether a namespace is never a target, whatever the configuration is. It assumes that the
+// operator runs in warren-system.
+func isProtected(name string) bool {
+	return strings.HasPrefix(name, "kube-") || name == "warren-system"
+}
 
 // WritePlan writes the warnings, and a line for each step with at most 50 names. A last line describes what a conflict
 // holds back.

@@ -20,7 +20,7 @@ import (
 func (p Patient) checkBilling(ctx context.Context, f file) Check {
 	told := billingTold{reasons: map[string][]string{}}
 	err := gather.Each(ctx, p.API, &v1alpha1.LNamespaceList{}, func(o client.Object) {
-		told.add(o.GetName(), v1alpha1.FindCondition(o.(*v1alpha1.LNamespace).Status.Conditions, v1alpha1.ConditionBillingExported))
+		told.countTenant(o.GetName(), v1alpha1.FindCondition(o.(*v1alpha1.LNamespace).Status.Conditions, v1alpha1.ConditionBillingExported))
 	})
 	if err != nil {
 		return warnOfFailedList(billingName, "LNamespaces", err)
@@ -37,7 +37,7 @@ type billingTold struct {
 	reasons map[string][]string
 }
 
-func (b *billingTold) add(tenant string, condition *metav1.Condition) {
+func (b *billingTold) countTenant(tenant string, condition *metav1.Condition) {
 	b.tenants++
 	switch {
 	case condition == nil:

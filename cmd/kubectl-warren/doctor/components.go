@@ -12,7 +12,7 @@ import (
 func checkComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding,
 	operator string) []Check {
 	strict, distribution := Check{}, Check{}
-	if find(policies, manifests.StrictPlacement.Name) == nil {
+	if findPolicy(policies, manifests.StrictPlacement.Name) == nil {
 		strict = warning("", "not installed: the operator's token may bring every namespace that is not protected into a tree",
 			"add component strict-placement to your overlay, unless tenants are to take in existing namespaces by themselves")
 	} else {
@@ -20,9 +20,9 @@ func checkComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings 
 	}
 	open := cageOf(policies)
 	switch {
-	case find(policies, manifests.Distribution.Name) != nil:
+	case findPolicy(policies, manifests.Distribution.Name) != nil:
 		if distribution = checkPolicy(manifests.Distribution, policies, bindings, operator); distribution.Status == OK {
-			distribution = open.judge()
+			distribution = open.checkOverwrite()
 		}
 	case open != cageClosed:
 		distribution = failure("", "the operator's token may write distributed copies, but policy "+manifests.Prefix+manifests.Distribution.Name+
@@ -34,7 +34,7 @@ func checkComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings 
 	return []Check{strict, distribution}
 }
 
-func find(policies []admissionv1.ValidatingAdmissionPolicy, name string) *admissionv1.ValidatingAdmissionPolicy {
+func findPolicy(policies []admissionv1.ValidatingAdmissionPolicy, name string) *admissionv1.ValidatingAdmissionPolicy {
 	i := slices.IndexFunc(policies, func(p admissionv1.ValidatingAdmissionPolicy) bool { return p.Name == manifests.Prefix+name })
 	if i < 0 {
 		return nil
@@ -54,7 +54,7 @@ const (
 
 // cageOf finds the cage by the policy's variables, which differ between the components that change the policy.
 func cageOf(policies []admissionv1.ValidatingAdmissionPolicy) cage {
-	policy := find(policies, "operator-cage-distribution")
+	policy := findPolicy(policies, "operator-cage-distribution")
 	has := func(name string) bool {
 		return slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Name == name })
 	}
@@ -69,8 +69,8 @@ func cageOf(policies []admissionv1.ValidatingAdmissionPolicy) cage {
 	return cageClosed
 }
 
-// judge returns the check for a cluster that has the policy on ResourceDistributions.
-func (c cage) judge() Check {
+// checkOverwrite returns the check for a cluster that has the policy on ResourceDistributions.
+func (c cage) checkOverwrite() Check {
 	switch c {
 	case cageOverwrite:
 		return ok("", "in force, with distribution-overwrite: the operator's token may take over any Secret or ConfigMap that is not protected")

@@ -106,7 +106,7 @@ func TestJudgeBilling(t *testing.T) {
 			case "Exported":
 				condition.Status = metav1.ConditionTrue
 			}
-			told.add(string(rune('a'+i)), condition)
+			told.countTenant(string(rune('a'+i)), condition)
 		}
 		return told
 	}

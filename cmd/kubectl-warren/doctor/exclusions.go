@@ -40,7 +40,7 @@ var leftOutTexts = map[exclusion]string{
 // leftOut are the objects that mode All leaves out, as "KIND NAMESPACE/NAME", by exclusion.
 type leftOut map[exclusion][]string
 
-func (l *leftOut) add(more leftOut) {
+func (l *leftOut) addObjects(more leftOut) {
 	if *l == nil {
 		*l = leftOut{}
 	}
@@ -49,8 +49,8 @@ func (l *leftOut) add(more leftOut) {
 	}
 }
 
-// describe returns a sentence about each exclusion except unsoundSource.
-func (l leftOut) describe() []string {
+// describeExclusions returns a sentence about each exclusion except unsoundSource.
+func (l leftOut) describeExclusions() []string {
 	var sentences []string
 	for why := range unsoundSource {
 		if names := l[why]; len(names) > 0 {
@@ -65,7 +65,7 @@ func (l leftOut) describe() []string {
 // these.
 func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, error) {
 	above := map[string]bool{}
-	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
+	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) {
 		for _, key := range []string{v1alpha1.LabelParent, v1alpha1.LabelTemplate} {
 			if name := o.GetLabels()[key]; name != "" {
 				above[name] = true
@@ -93,7 +93,7 @@ func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, 
 		slot := copies.Slot{Kind: kind.GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 		if source, isSource := rules.SourceOf(slot, o, copies.All); isSource {
 			if why, out := excludedBy(source, o); out {
-				found.add(leftOut{why: {fmt.Sprintf("%s %s/%s", kind.Kind, o.GetNamespace(), o.GetName())}})
+				found.addObjects(leftOut{why: {fmt.Sprintf("%s %s/%s", kind.Kind, o.GetNamespace(), o.GetName())}})
 			}
 		}
 	}, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})

@@ -126,7 +126,7 @@ func judgeKinds(found []kindFound) Check {
 			refused = one.troubles.nameIn(refused, gk, v1alpha1.ReasonRejected)
 			limited = one.troubles.nameIn(limited, gk, v1alpha1.ReasonLimitExceeded)
 			unsound = append(unsound, one.leftOut[unsoundSource]...)
-			all.add(one.leftOut)
+			all.addObjects(one.leftOut)
 		}
 	}
 	var messages, advice []string
@@ -153,11 +153,11 @@ func judgeKinds(found []kindFound) Check {
 	say(unserved, strings.Join(unserved, ", "), "the API server doesn't serve %s, so nothing of it is copied",
 		"install its CRD, or take the kind out of propagation.kinds")
 	if len(messages) > 0 {
-		return warning(name, strings.Join(append(messages, all.describe()...), "; "), strings.Join(advice, "; "))
+		return warning(name, strings.Join(append(messages, all.describeExclusions()...), "; "), strings.Join(advice, "; "))
 	}
 	message := "all propagated kinds are served, and their modes need no action from you"
 	if len(removed) > 0 {
 		message = fmt.Sprintf("mode Remove has deleted all copies of %[1]s: take %[1]s out of propagation.kinds", strings.Join(removed, ", "))
 	}
-	return ok(name, strings.Join(append([]string{message}, all.describe()...), "; "))
+	return ok(name, strings.Join(append([]string{message}, all.describeExclusions()...), "; "))
 }

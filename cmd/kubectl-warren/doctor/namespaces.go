@@ -20,7 +20,7 @@ import (
 func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
 	trees := map[string]map[string]string{} // namespace → labels
-	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
+	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
 	if err != nil {
 		return warnOfFailedList(name, "namespaces", err)
 	}
@@ -76,7 +76,7 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	var bare []string
-	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
+	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) {
 		if f.config.ProtectedNamespaces.Match(o.GetName()) && !byName(o.GetName(), p.Namespace) &&
 			o.GetLabels()[v1alpha1.LabelProtected] != v1alpha1.True {
 			bare = append(bare, o.GetName())
@@ -98,8 +98,8 @@ func byName(name, operatorNamespace string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") || name == operatorNamespace
 }
 
-// namespaces is an empty list of the metadata of Namespaces.
-func namespaces() *metav1.PartialObjectMetadataList {
+// newNamespaceList returns an empty list of the metadata of Namespaces.
+func newNamespaceList() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
 	return list

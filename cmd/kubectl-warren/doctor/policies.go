@@ -38,7 +38,7 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 func checkPolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy,
 	bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
 	name := "policy/" + e.Name
-	policy := find(policies, e.Name)
+	policy := findPolicy(policies, e.Name)
 	if policy == nil {
 		return failure(name, "policy "+manifests.Prefix+e.Name+" is missing", applyAgain)
 	}

@@ -34,7 +34,7 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	var trees []string
-	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
+	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) {
 		labels := o.GetLabels()
 		if (labels[v1alpha1.LabelType] != "" || labels[v1alpha1.LabelParent] != "") && labels[v1alpha1.LabelProtected] != v1alpha1.True {
 			trees = append(trees, o.GetName())

@@ -46,7 +46,7 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 	for _, name := range names {
 		level = append(level, step{name: name})
 	}
-	view, closed, _, err = walk(ctx, api, level)
+	view, closed, _, err = readLevels(ctx, api, level)
 	return view, closed, err
 }
 
@@ -57,10 +57,10 @@ func WalkFound(ctx context.Context, api client.Reader, tops []string) (view tree
 	for _, name := range tops {
 		level = append(level, step{name: name, found: true})
 	}
-	return walk(ctx, api, level)
+	return readLevels(ctx, api, level)
 }
 
-func walk(ctx context.Context, api client.Reader, level []step) (view tree.View, closed, unseen []string, err error) {
+func readLevels(ctx context.Context, api client.Reader, level []step) (view tree.View, closed, unseen []string, err error) {
 	view = EmptyView()
 	view.Partial = true
 	seen := map[step]bool{}

@@ -19,26 +19,26 @@ func (p columnsPrinter) PrintObj(object runtime.Object, out io.Writer) error {
 	switch o := object.(type) {
 	case *unstructured.UnstructuredList:
 		for i := range o.Items {
-			escape(o.Items[i].Object)
+			escapeStrings(o.Items[i].Object)
 		}
 	case *unstructured.Unstructured:
-		escape(o.Object)
+		escapeStrings(o.Object)
 	}
 	return p.ResourcePrinter.PrintObj(object, out)
 }
 
-// escape returns the value with its strings escaped. It changes maps and lists in place.
-func escape(value any) any {
+// escapeStrings returns the value with its strings escaped. It changes maps and lists in place.
+func escapeStrings(value any) any {
 	switch v := value.(type) {
 	case string:
 		return text.Escape(v)
 	case map[string]any:
 		for key := range v {
-			v[key] = escape(v[key])
+			v[key] = escapeStrings(v[key])
 		}
 	case []any:
 		for i := range v {
-			v[i] = escape(v[i])
+			v[i] = escapeStrings(v[i])
 		}
 	}
 	return value

@@ -37,7 +37,7 @@ func TestColumns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := &options{print: genericclioptions.NewPrintFlags("")}
 			o.print.OutputFormat = &c.format
-			p, err := o.printer()
+			p, err := o.newPrinter()
 			var out strings.Builder
 			if err == nil {
 				err = p.objects.PrintObj(&unstructured.UnstructuredList{Items: []unstructured.Unstructured{pod("one", "a", "b"), pod("two")}}, &out)

@@ -58,7 +58,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 }
 
 func run(ctx context.Context, inv *invocation.Invocation, kinds string, o *options) error {
-	printer, err := o.printer()
+	printer, err := o.newPrinter()
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func run(ctx context.Context, inv *invocation.Invocation, kinds string, o *optio
 		own, err := inv.LookForOwn(ctx, *o.tenant)
 		return namesOf(own.Namespaces), err
 	}, warn: func(format string, values ...any) { terminal.Fprintf(inv.Streams.ErrOut, format, values...) }}
-	return f.watch(ctx)
+	return f.watchNamespaces(ctx)
 }
 
 func namesOf(own []gather.OwnNamespace) []string {

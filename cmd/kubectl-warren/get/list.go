@@ -48,8 +48,8 @@ func newRequests(config *rest.Config, mapping *meta.RESTMapping, o *options) (*r
 	return &requests{mapping, client, o.selector, o.fields}, err
 }
 
-// request is one request for the objects of a namespace.
-func (r *requests) request(namespace string, o metav1.ListOptions) *rest.Request {
+// buildRequest returns a request for the objects of a namespace.
+func (r *requests) buildRequest(namespace string, o metav1.ListOptions) *rest.Request {
 	o.LabelSelector, o.FieldSelector = r.selector, r.fields
 	return r.client.Get().Namespace(namespace).Resource(r.mapping.Resource.Resource).VersionedParams(&o, metav1.ParameterCodec)
 }
@@ -67,7 +67,7 @@ type answer struct {
 func (r *requests) listNamespace(ctx context.Context, namespace string) (answer, error) {
 	found := answer{namespace: namespace}
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
-		object, err := r.request(namespace, options).Do(ctx).Get()
+		object, err := r.buildRequest(namespace, options).Do(ctx).Get()
 		switch {
 		case failure.Refused(err):
 			return answer{namespace: namespace, refused: true}, nil
@@ -150,8 +150,8 @@ func shortenNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// objects returns all objects of all namespaces as one list.
-func objects(all []*answers) *unstructured.UnstructuredList {
+// listOf returns all objects of all namespaces as one list.
+func listOf(all []*answers) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List",
 		"metadata": map[string]any{"resourceVersion": ""}}}
 	for _, a := range all {

@@ -34,7 +34,7 @@ type printer struct {
 	table   printers.ResourcePrinter // prints tables; a watch continues the table that was printed first
 }
 
-func (o *options) printer() (*printer, error) {
+func (o *options) newPrinter() (*printer, error) {
 	if o.isTable() {
 		return &printer{options: o}, nil
 	}
@@ -51,7 +51,7 @@ func (p *printer) printLists(streams genericiooptions.IOStreams, all []*answers,
 	if p.objects == nil {
 		return p.printTables(streams, all)
 	}
-	list := objects(all)
+	list := listOf(all)
 	if !watch {
 		return p.objects.PrintObj(list, streams.Out)
 	}

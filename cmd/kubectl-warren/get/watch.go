@@ -33,27 +33,27 @@ type follower struct {
 	known map[string]bool // namespaces that are watched
 }
 
-func (f *follower) watches(namespace string) bool {
+func (f *follower) isWatched(namespace string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.known[namespace]
 }
 
-func (f *follower) note(namespace string, watched bool) {
+func (f *follower) recordWatched(namespace string, watched bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.known[namespace] = watched
 }
 
-// watch prints what changes in each namespace after it was listed, and all objects of later namespaces. It ends when
-// ctx is done, or when a watch fails for another reason than a missing right.
-func (f *follower) watch(ctx context.Context) error {
+// watchNamespaces prints what changes in each namespace after it was listed, and all objects of later namespaces. It
+// ends when ctx is done, or when a watch fails for another reason than a missing right.
+func (f *follower) watchNamespaces(ctx context.Context) error {
 	var following context.Context
 	f.group, following = errgroup.WithContext(ctx)
 	f.known = map[string]bool{}
 	for _, one := range f.each {
 		if !one.refused {
-			f.follow(following, one)
+			f.startFollowing(following, one)
 		}
 	}
 	f.group.Go(func() error { return f.followNew(following) })
@@ -63,13 +63,13 @@ func (f *follower) watch(ctx context.Context) error {
 	return nil // the user has ended the command
 }
 
-// follow watches one namespace, at the same time as the others.
-func (f *follower) follow(ctx context.Context, one answer) {
-	f.note(one.namespace, true)
+// startFollowing watches one namespace, at the same time as the others.
+func (f *follower) startFollowing(ctx context.Context, one answer) {
+	f.recordWatched(one.namespace, true)
 	f.group.Go(func() error {
 		err := f.followNamespace(ctx, one, f.show)
 		if failure.Refused(err) { // the namespace, or the right to it, is gone, and may come back
-			f.note(one.namespace, false)
+			f.recordWatched(one.namespace, false)
 			f.warn("Warning: you lack the right to list or to watch %s in %s: changes there are not shown until you have both\n",
 				f.mapping.Resource.GroupResource(), one.namespace)
 			return nil
@@ -87,7 +87,7 @@ func (f *follower) followNew(ctx context.Context) error {
 		}
 		names, _ := f.find(ctx)
 		for _, name := range names {
-			if f.watches(name) {
+			if f.isWatched(name) {
 				continue
 			}
 			one, err := f.listNamespace(ctx, name)
@@ -97,7 +97,7 @@ func (f *follower) followNew(ctx context.Context) error {
 			if err := showPages(one, f.show); err != nil {
 				return err
 			}
-			f.follow(ctx, one)
+			f.startFollowing(ctx, one)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (r *requests) followNamespace(ctx context.Context, from answer, show func(r
 // watchOnce shows what one watch reports, and returns the last version that it reported.
 func (r *requests) watchOnce(ctx context.Context, from answer, show func(runtime.Object) error) (version string, err error) {
 	version = from.version
-	stream, err := r.request(from.namespace, metav1.ListOptions{Watch: true, ResourceVersion: version, AllowWatchBookmarks: true}).Watch(ctx)
+	stream, err := r.buildRequest(from.namespace, metav1.ListOptions{Watch: true, ResourceVersion: version, AllowWatchBookmarks: true}).Watch(ctx)
 	if err != nil {
 		return version, err
 	}

@@ -51,11 +51,11 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd.Flags().BoolVar(&r.people, "people", false,
 		"Show the managers, users and sudoers of each tenant, and in the head of the drawing your own user name")
 	cmd.Flags().BoolVar(&r.problems, "problems", false, "Only trees with a problem")
-	cmd.RunE = func(cmd *cobra.Command, roots []string) error { return r.run(cmd.Context(), inv, roots) }
+	cmd.RunE = func(cmd *cobra.Command, roots []string) error { return r.printForest(cmd.Context(), inv, roots) }
 	return cmd
 }
 
-func (r *request) run(ctx context.Context, inv *invocation.Invocation, roots []string) error {
+func (r *request) printForest(ctx context.Context, inv *invocation.Invocation, roots []string) error {
 	if r.output.Value == "html" && r.file == "" && terminal.Is(inv.Streams.Out) {
 		return errors.New("-o html writes a page: give --file")
 	}

@@ -21,9 +21,9 @@ const (
 	answerPatience = 30 * time.Second
 )
 
-// await waits for the operator's answer to the request. It returns an error if the namespace doesn't have the place
-// that was asked for.
-func (p *placement) await(ctx context.Context, generation int64) error {
+// waitForAnswer waits for the operator's answer to the request. It returns an error if the namespace doesn't have the
+// place that was asked for.
+func (p *placement) waitForAnswer(ctx context.Context, generation int64) error {
 	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	answer := p.notCarriedOut(fmt.Sprintf("the operator has not answered within %s: is it running? kubectl warren doctor", answerPatience))

@@ -26,14 +26,14 @@ type placement struct {
 	name   string
 	parent string // "" asks for a root
 
-	// marked is the namespace if prepare has marked it; madeRoot reports whether prepare has made the parent a root.
+	// marked is the namespace if preparePlace has marked it; madeRoot reports whether it has made the parent a root.
 	marked   *metav1.PartialObjectMetadata
 	madeRoot bool
 }
 
-// prepare does what only a cluster admin may do, if the user is one. It makes a parent that is in no tree a root. It
-// marks a namespace that is in no tree if policy strict-placement requires a mark.
-func (p *placement) prepare(ctx context.Context) error {
+// preparePlace does what only a cluster admin may do, if the user is one. It makes a parent that is in no tree a root.
+// It marks a namespace that is in no tree if policy strict-placement requires a mark.
+func (p *placement) preparePlace(ctx context.Context) error {
 	if admin, err := p.mayUpdateNamespaces(ctx); err != nil || !admin {
 		return err // others may have no right to read the Namespaces
 	}
@@ -46,7 +46,7 @@ func (p *placement) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.mark(ctx, namespace)
+	return p.markNamespace(ctx, namespace)
 }
 
 // standsThere reports whether the labels of a namespace make it a child of parent, or a root where parent is "".
@@ -87,7 +87,7 @@ func (p *placement) makeParentRoot(ctx context.Context) error {
 		return fmt.Errorf("making namespace %s a root: %w", p.parent, err)
 	}
 	p.madeRoot = changed
-	return p.report(root, changed, "made a root")
+	return p.printChange(root, changed, "made a root")
 }
 
 // isPlain reports whether a namespace is in no tree and uses no template, and may join a tree.
@@ -101,9 +101,9 @@ func isPlain(namespace *metav1.PartialObjectMetadata) bool {
 	return namespace.DeletionTimestamp == nil && namespace.Name != metav1.NamespaceDefault && !strings.HasPrefix(namespace.Name, "kube-")
 }
 
-// mark lets the namespace join the tree of the parent, or become a root, once. A namespace that has a place already
-// needs no mark.
-func (p *placement) mark(ctx context.Context, namespace *metav1.PartialObjectMetadata) error {
+// markNamespace lets the namespace join the tree of the parent, or become a root, once. A namespace that has a place
+// already needs no mark.
+func (p *placement) markNamespace(ctx context.Context, namespace *metav1.PartialObjectMetadata) error {
 	if namespace.Labels[v1alpha1.LabelType] != "" || namespace.Labels[v1alpha1.LabelParent] != "" {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (p *placement) mark(ctx context.Context, namespace *metav1.PartialObjectMet
 	if changed {
 		p.marked = namespace
 	}
-	return p.report(namespace, changed, "marked")
+	return p.printChange(namespace, changed, "marked")
 }
 
 // isStrict reports whether policy strict-placement asks for a mark. It assumes so if the user may not find out.
@@ -143,8 +143,8 @@ func (p *placement) isStrict(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// report prints what was done to a namespace before the request; with --output only the request is printed.
-func (p *placement) report(namespace *metav1.PartialObjectMetadata, changed bool, operation string) error {
+// printChange prints what was done to a namespace before the request; with --output only the request is printed.
+func (p *placement) printChange(namespace *metav1.PartialObjectMetadata, changed bool, operation string) error {
 	if !changed || p.change.PrintsObjects() {
 		return nil
 	}
@@ -152,8 +152,8 @@ func (p *placement) report(namespace *metav1.PartialObjectMetadata, changed bool
 	return change.PrintDone(p.inv, namespace, p.change, operation)
 }
 
-// takeBack undoes what prepare did, after the request was refused. So nothing can use the mark later, and the parent is
-// no root.
+// takeBack undoes what preparePlace did, after the request was refused. So nothing can use the mark later, and the
+// parent is no root.
 func (p *placement) takeBack(ctx context.Context, refusal error) error {
 	if p.marked != nil {
 		if _, err := change.Mark(ctx, p.api, p.marked, "", p.change); err != nil {

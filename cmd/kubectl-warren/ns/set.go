@@ -92,7 +92,7 @@ func setHierarchy(ctx context.Context, inv *invocation.Invocation, name string, 
 	parent, asks := fields["parent"].(string)
 	p := &placement{inv: inv, api: api, change: c, name: name, parent: parent}
 	if asks {
-		if err := p.prepare(ctx); err != nil {
+		if err := p.preparePlace(ctx); err != nil {
 			return err
 		}
 	}
@@ -103,5 +103,5 @@ func setHierarchy(ctx context.Context, inv *invocation.Invocation, name string, 
 	if err := change.PrintDone(inv, hc, c, operation); err != nil || !asks || !wait || !c.IsStored() {
 		return err
 	}
-	return p.await(ctx, hc.Generation)
+	return p.waitForAnswer(ctx, hc.Generation)
 }

@@ -72,7 +72,7 @@ func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubName
 			return false, fmt.Errorf("SubNamespace %s/%s is gone, but its namespace stays: an Event in namespace %s says why", deleted.Namespace,
 				deleted.Name, deleted.Namespace)
 		}
-		report.tell(now)
+		report.printRemaining(now)
 		return false, nil
 	})
 }
@@ -87,7 +87,7 @@ type terminationReport struct {
 	told  string
 }
 
-func (r *terminationReport) tell(namespace *corev1.Namespace) {
+func (r *terminationReport) printRemaining(namespace *corev1.Namespace) {
 	remaining := forest.DescribeRemaining(namespace.Status.Conditions)
 	if remaining == r.told || time.Since(r.began) < reportAfter {
 		return

@@ -61,7 +61,7 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	if err := invocation.CheckNamespaces(name, parent); err != nil {
 		return err
 	}
-	sub := New(parent, name, n.spec())
+	sub := New(parent, name, n.buildSpec())
 	if n.change.IsRehearsed() {
 		written, err := change.ManifestOf(sub)
 		if err != nil {
@@ -118,7 +118,7 @@ func withoutRight(err error, parent string) error {
 		"tenant or a cluster admin for the right", err, parent)
 }
 
-func (n *newChild) spec() v1alpha1.SubNamespaceSpec {
+func (n *newChild) buildSpec() v1alpha1.SubNamespaceSpec {
 	var spec v1alpha1.SubNamespaceSpec
 	for key, value := range n.labels {
 		if spec.Labels == nil {

@@ -44,7 +44,7 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 			return err
 		}
 		m := &move{api: api, unwarned: unwarned, name: args[0], to: args[1], leave: *leave, change: c}
-		if err := m.run(cmd.Context()); err != nil {
+		if err := m.moveNamespace(cmd.Context()); err != nil {
 			return err
 		}
 		return change.PrintRelabelled(inv, m.namespace, m.changed, c, "moved")
@@ -70,7 +70,7 @@ type move struct {
 	changed   bool
 }
 
-func (m *move) run(ctx context.Context) (err error) {
+func (m *move) moveNamespace(ctx context.Context) (err error) {
 	if m.namespace, err = gather.ReadNamespace(ctx, m.api, m.name); err != nil {
 		return err
 	}

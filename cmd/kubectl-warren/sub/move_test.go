@@ -74,7 +74,7 @@ func TestNoNamespaceIsTakenAlong(t *testing.T) {
 		ending.DeletionTimestamp = new(metav1.Now())
 		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ending, old.DeepCopy()).Build()
 		m := &move{api: api, name: "pay-web", to: "shop", change: change.AddFlags(&cobra.Command{})}
-		if err := m.run(t.Context()); err == nil || err.Error() != "namespace pay-web is being deleted" {
+		if err := m.moveNamespace(t.Context()); err == nil || err.Error() != "namespace pay-web is being deleted" {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -76,7 +76,7 @@ func ReadReach(ctx context.Context, api client.Reader, view tree.View, kind sche
 	for i, below := range names {
 		group.Go(func() error {
 			object, err := readMetadata(ctx, api, kind, below, name)
-			reach.Places[i] = reached(view, kind.GroupKind(), read, slot, below, object)
+			reach.Places[i] = describeReach(view, kind.GroupKind(), read, slot, below, object)
 			switch {
 			case failure.Refused(err):
 				reach.Places[i] = Reached{Namespace: below, Presence: Unread}
@@ -110,9 +110,9 @@ func namesBelow(view tree.View, namespace string) []string {
 	return names
 }
 
-// reached describes what exists of a source in a namespace below. object is the object of the source's name there; nil
-// if there is none.
-func reached(view tree.View, kind schema.GroupKind, source *copies.Source, slot copies.Slot, below string,
+// describeReach describes what exists of a source in a namespace below. object is the object of the source's name
+// there; nil if there is none.
+func describeReach(view tree.View, kind schema.GroupKind, source *copies.Source, slot copies.Slot, below string,
 	object *metav1.PartialObjectMetadata) Reached {
 	place := Reached{Namespace: below}
 	selected := source.Selector == nil || source.Selector.Matches(labels.Set(view.Forest.SelectableLabels(below)))

@@ -22,7 +22,7 @@ func Draw(w io.Writer, nodes []*Node) error {
 			return err
 		}
 	}
-	return notes.write(w, nodes)
+	return notes.printFootnotes(w, nodes)
 }
 
 // DrawWide is Draw with a table's columns beside the trees.
@@ -40,7 +40,7 @@ func DrawWide(w io.Writer, nodes []*Node) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return notes.write(w, nodes)
+	return notes.printFootnotes(w, nodes)
 }
 
 // WriteNames writes namespace/NAME for each namespace that exists, once even if two of the trees have it.
@@ -83,15 +83,15 @@ func flat(nodes []*Node) iter.Seq[*Node] {
 
 // flat yields the node and those below it, in the order in which they are drawn.
 func (n *Node) flat() iter.Seq[*Node] {
-	return func(yield func(*Node) bool) { n.visit(yield) }
+	return func(yield func(*Node) bool) { n.visitNodes(yield) }
 }
 
-func (n *Node) visit(yield func(*Node) bool) bool {
+func (n *Node) visitNodes(yield func(*Node) bool) bool {
 	if !yield(n) {
 		return false
 	}
 	for _, child := range n.Children {
-		if !child.visit(yield) {
+		if !child.visitNodes(yield) {
 			return false
 		}
 	}
@@ -169,8 +169,8 @@ func (f *footnotes) nodeLine(n *Node) string {
 	return line
 }
 
-// write writes the meaning of the mark [s], and the footnotes.
-func (f *footnotes) write(w io.Writer, nodes []*Node) error {
+// printFootnotes writes the meaning of the mark [s], and the footnotes.
+func (f *footnotes) printFootnotes(w io.Writer, nodes []*Node) error {
 	var legend []string
 	for n := range flat(nodes) {
 		if n.Bound {

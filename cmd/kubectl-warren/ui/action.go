@@ -64,7 +64,7 @@ func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 			page.Title, page.Command = graph.EscapeText(action.Title), action.Command(v.settings.connection)
 		}
 	}
-	v.write(w, "action", frame, nil)
+	v.writeFrame(w, "action", frame, nil)
 }
 
 // headingOf describes what a form does; "" for a form that does not exist.
@@ -124,12 +124,12 @@ func (v *server) servePreview(w http.ResponseWriter, r *http.Request) {
 	page := &actionPage{Asked: r.PostForm}
 	action, err := v.readAction(r.Context(), r.PostForm)
 	if err == nil {
-		err = v.preview(r.Context(), page, action)
+		err = v.previewAction(r.Context(), page, action)
 	}
 	v.leadTo(w, r, page, err)
 }
 
-func (v *server) preview(ctx context.Context, page *actionPage, action *changes.Action) error {
+func (v *server) previewAction(ctx context.Context, page *actionPage, action *changes.Action) error {
 	config, err := v.inv.RESTConfig()
 	if err != nil {
 		return err
@@ -195,11 +195,11 @@ func (v *server) serveRun(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := &actionPage{Ran: true}
-	err := v.send(r.Context(), r.PostForm, page)
+	err := v.sendChange(r.Context(), r.PostForm, page)
 	v.leadTo(w, r, page, err)
 }
 
-func (v *server) send(ctx context.Context, form url.Values, page *actionPage) error {
+func (v *server) sendChange(ctx context.Context, form url.Values, page *actionPage) error {
 	for name := range form {
 		if name != "run" && name != "reason" {
 			return fmt.Errorf("a change is run as it was previewed: the field %q is not accepted", name)

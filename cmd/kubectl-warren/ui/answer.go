@@ -26,7 +26,7 @@ func (v *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	session := protect.SessionOf(r.Context())
 	kept, ok := v.answers.Get(session, r.PathValue("id"))
 	if !ok {
-		v.write(w, "problem", v.newFrame("Not found"), errUnknownAnswer)
+		v.writeFrame(w, "problem", v.newFrame("Not found"), errUnknownAnswer)
 		return
 	}
 	page := *kept
@@ -35,5 +35,5 @@ func (v *server) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	frame := v.newFrame(cmp.Or(headingOf(page.Asked), "Change"))
 	frame.Error, frame.Body = page.Error, &page
-	v.write(w, "action", frame, nil)
+	v.writeFrame(w, "action", frame, nil)
 }

@@ -41,8 +41,8 @@ type settings struct {
 	connection []string
 }
 
-// command writes words and the flags of the connection as a command for a shell.
-func (s *settings) command(words ...string) string {
+// quoteCommand writes words and the flags of the connection as a command for a shell.
+func (s *settings) quoteCommand(words ...string) string {
 	return changes.Quote(slices.Concat(words, s.connection)...)
 }
 
@@ -65,13 +65,13 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd.Flags().StringVar(&s.auditLog, "audit-log", "", "Audit log of the API server, for the history of sudo")
 	cmd.RunE = func(cmd *cobra.Command, roots []string) error {
 		s.roots, s.connection = roots, connectionFlags(cmd)
-		if err := s.validate(inv); err != nil {
+		if err := s.checkSettings(inv); err != nil {
 			return err
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 		defer stop()
 		signal.Ignore(syscall.SIGPIPE) // else the program would end without its cleanup once a reader of its output, such as head, ends
-		return run(ctx, inv, s)
+		return runServer(ctx, inv, s)
 	}
 	return cmd
 }
@@ -88,7 +88,7 @@ func connectionFlags(cmd *cobra.Command) []string {
 	return kubectl.GivenFlags(shown)
 }
 
-func (s *settings) validate(inv *invocation.Invocation) error {
+func (s *settings) checkSettings(inv *invocation.Invocation) error {
 	if err := invocation.CheckNamespaces(s.roots...); err != nil {
 		return err
 	}
@@ -112,11 +112,11 @@ func isSudo(groups []string) bool {
 	return false
 }
 
-// run serves the pages until ctx is done or the lifetime is over.
-func run(ctx context.Context, inv *invocation.Invocation, s *settings) error {
+// runServer serves the pages until ctx is done or the lifetime is over.
+func runServer(ctx context.Context, inv *invocation.Invocation, s *settings) error {
 	server, err := newServer(ctx, inv, s)
 	if err != nil {
 		return err
 	}
-	return server.serve(ctx)
+	return server.runListener(ctx)
 }

@@ -29,7 +29,7 @@ type forestPage struct {
 func (v *server) serveForest(w http.ResponseWriter, r *http.Request) {
 	if root := r.URL.Query().Get("root"); root != "" {
 		if err := checkName("namespace", root); err != nil {
-			v.write(w, "problem", v.newFrame("Forest"), err)
+			v.writeFrame(w, "problem", v.newFrame("Forest"), err)
 			return
 		}
 		v.follower.Book().AddHome(root)
@@ -53,7 +53,7 @@ func (v *server) serveForest(w http.ResponseWriter, r *http.Request) {
 		Blank:   &graph.Row{Problems: []string{"?"}, Below: "?", Hidden: "?", People: "?"},
 		Trouble: page.Trouble, Problem: page.Problem,
 	}
-	v.write(w, "forest", frame, nil)
+	v.writeFrame(w, "forest", frame, nil)
 }
 
 // wayTo returns the names of the rows from the top to the namespace called name, as the forest shows them; none where

@@ -26,9 +26,9 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// handler returns the handler of the pages. It gets paths without /RUN, the secret with which addresses begin. When end
-// is done, it ends the event streams.
-func (v *server) handler(end context.Context) http.Handler {
+// newHandler returns the handler of the pages. It gets paths without /RUN, the secret with which addresses begin. When
+// end is done, it ends the event streams.
+func (v *server) newHandler(end context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", v.serveForest)
 	mux.HandleFunc("GET /namespaces/{name}", v.serveNamespace)
@@ -53,7 +53,7 @@ var errUnknownPage = errors.New("there is no such page")
 // serveUnknown answers with a page like all others, which names an icon: for a page without one, the browser would ask
 // for /favicon.ico.
 func (v *server) serveUnknown(w http.ResponseWriter, _ *http.Request) {
-	v.write(w, "problem", v.newFrame("Not found"), errUnknownPage)
+	v.writeFrame(w, "problem", v.newFrame("Not found"), errUnknownPage)
 }
 
 // serveAsset answers with the icon, or one of the style sheets and modules.
@@ -76,7 +76,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 // rows with links.
 func parseTemplates(s *settings) *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
-		"text": graph.EscapeText, "path": url.PathEscape, "shell": s.command, "fails": fails,
+		"text": graph.EscapeText, "path": url.PathEscape, "shell": s.quoteCommand, "fails": isFailing,
 		"mayNot": func(gap string) string { return strings.Replace(gap, "can't ", "you may not ", 1) },
 		"kinds": func() []v1alpha1.SubjectKind {
 			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}
@@ -95,9 +95,9 @@ func foldHash(value string) string {
 	return ""
 }
 
-// fails reports whether a condition reports a problem. Ready counts, too: the page of one object shows it beside its
-// causes.
-func fails(c metav1.Condition) bool {
+// isFailing reports whether a condition reports a problem. Ready counts, too: the page of one object shows it beside
+// its causes.
+func isFailing(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
 	case v1alpha1.ConditionReady:
 		return c.Status == metav1.ConditionFalse
@@ -124,9 +124,9 @@ type frame struct {
 	Body  any
 }
 
-// reader names the user as which the API server authenticates the caller, with the groups of --as-group, and whether
-// --as chose the user.
-func (v *server) reader() string {
+// describeReader names the user as which the API server authenticates the caller, with the groups of --as-group, and
+// whether --as chose the user.
+func (v *server) describeReader() string {
 	name := v.caller.User
 	if len(*v.inv.Flags.ImpersonateGroup) > 0 {
 		name += " in " + strings.Join(*v.inv.Flags.ImpersonateGroup, ", ")
@@ -140,7 +140,7 @@ func (v *server) reader() string {
 func (v *server) newFrame(title string, watch ...string) *frame {
 	return &frame{
 		Title: graph.EscapeText(title), Base: v.guard.Path(), Proof: v.follower.Book().Proof,
-		Place: graph.EscapeText(v.place), Reader: graph.EscapeText(v.reader()),
+		Place: graph.EscapeText(v.place), Reader: graph.EscapeText(v.describeReader()),
 		Changes: v.settings.allowChanges, Version: v.follower.Book().Page().Version, Watch: watch,
 	}
 }
@@ -166,8 +166,8 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// write answers with a page, or with why it can't be shown.
-func (v *server) write(w http.ResponseWriter, name string, f *frame, err error) {
+// writeFrame answers with a page, or with why it can't be shown.
+func (v *server) writeFrame(w http.ResponseWriter, name string, f *frame, err error) {
 	status := http.StatusOK
 	if err != nil {
 		status, name, f.Error = statusOf(err), "problem", sentence(err)

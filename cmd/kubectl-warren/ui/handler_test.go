@@ -51,7 +51,7 @@ func TestConditionMarks(t *testing.T) {
 		{v1alpha1.ConditionHalted, "True", true}, {v1alpha1.ConditionStalled, "False", false},
 	} {
 		condition := metav1.Condition{Type: string(one.kind), Status: one.status}
-		if fails(condition) != one.failed {
+		if isFailing(condition) != one.failed {
 			t.Errorf("%s %s", one.kind, one.status)
 		}
 		conditions = append(conditions, condition)

@@ -39,7 +39,7 @@ func (v *server) serveNamespace(w http.ResponseWriter, r *http.Request) {
 	frame := v.newFrame("Namespace "+name, name)
 	body, unread, err := v.readNamespacePage(r.Context(), name)
 	frame.Body, frame.Unread = body, unread
-	v.write(w, "namespace", frame, err)
+	v.writeFrame(w, "namespace", frame, err)
 }
 
 func (v *server) readNamespacePage(ctx context.Context, name string) (*namespacePage, []string, error) {

@@ -17,7 +17,7 @@ func (v *server) serveObject(w http.ResponseWriter, r *http.Request) {
 	frame := v.newFrame(resource+" "+name+" in "+namespace, namespace)
 	found, unread, err := v.readReach(r.Context(), namespace, resource, name)
 	frame.Body, frame.Unread = found, unread
-	v.write(w, "object", frame, err)
+	v.writeFrame(w, "object", frame, err)
 }
 
 // readReach finds in which namespaces a source has copies.

@@ -23,15 +23,15 @@ func (v *server) serveQuestion(w http.ResponseWriter, r *http.Request) {
 	frame, page := v.newFrame("Who may do what"), &questionPage{Asked: asked}
 	frame.Body = page
 	if asked.Get("resource") == "" {
-		v.write(w, "question", frame, nil)
+		v.writeFrame(w, "question", frame, nil)
 		return
 	}
-	v.answer(r, frame, page)
-	v.write(w, "question", frame, nil)
+	v.fillAnswer(r, frame, page)
+	v.writeFrame(w, "question", frame, nil)
 }
 
-// answer fills in the answer, or why there is none.
-func (v *server) answer(r *http.Request, frame *frame, page *questionPage) {
+// fillAnswer fills in the answer, or why there is none.
+func (v *server) fillAnswer(r *http.Request, frame *frame, page *questionPage) {
 	ask := func(name string) string { return strings.TrimSpace(page.Asked.Get(name)) }
 	reading := v.newReading()
 	question := rights.Question{Verb: ask("verb"), Resource: resourceOf(page.Asked), Subresource: ask("subresource"), Namespace: ask("namespace")}
@@ -95,5 +95,5 @@ func (v *server) commandOf(q rights.Question, user string, groups []string) stri
 			words = append(words, "--group", group)
 		}
 	}
-	return v.settings.command(words...)
+	return v.settings.quoteCommand(words...)
 }

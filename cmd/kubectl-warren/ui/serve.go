@@ -33,9 +33,9 @@ func restrictTransport(prefix string) func(http.RoundTripper) http.RoundTripper 
 	return func(next http.RoundTripper) http.RoundTripper { return restrict.NewTransport(next, prefix) }
 }
 
-// serve answers requests until ctx is done or the lifetime is over.
-func (v *server) serve(ctx context.Context) error {
-	listener, err := listen(ctx, v.settings.port)
+// runListener answers requests until ctx is done or the lifetime is over.
+func (v *server) runListener(ctx context.Context) error {
+	listener, err := listenLocally(ctx, v.settings.port)
 	if err != nil {
 		return fmt.Errorf("listening on 127.0.0.1: %w: choose another --port", err)
 	}
@@ -47,14 +47,14 @@ func (v *server) serve(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { end(errors.New("kubectl warren ui has ended")) })
 
 	web := &http.Server{
-		Handler: v.guard.Handler(v.handler(ending)), ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience, IdleTimeout: idlePatience,
+		Handler: v.guard.Handler(v.newHandler(ending)), ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience, IdleTimeout: idlePatience,
 		MaxHeaderBytes: protect.MaxHeader, DisableGeneralOptionsHandler: true,
 		ErrorLog: log.New(io.Discard, "", 0), // it would hold addresses of requests
 	}
 	served, followed := make(chan error, 1), make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	go func() { followed <- v.follower.Run(ending) }()
-	removeFile, err := v.invite(ending, "http://"+listener.Addr().String())
+	removeFile, err := v.printAddress(ending, "http://"+listener.Addr().String())
 	defer removeFile()
 	if err != nil {
 		end(err)
@@ -75,10 +75,10 @@ func (v *server) serve(ctx context.Context) error {
 	return err
 }
 
-// listen listens on a loopback address that is random, so that no program has served a page there before: such a page,
-// or its service worker, would get what the browser sends to the same address and port. If port is not 0, or the system
-// has no other loopback address, listen uses 127.0.0.1.
-func listen(ctx context.Context, port int) (net.Listener, error) {
+// listenLocally listens on a loopback address that is random, so that no program has served a page there before: such a
+// page, or its service worker, would get what the browser sends to the same address and port. If port is not 0, or the
+// system has no other loopback address, listenLocally uses 127.0.0.1.
+func listenLocally(ctx context.Context, port int) (net.Listener, error) {
 	var config net.ListenConfig
 	if port == 0 {
 		var random [3]byte
@@ -91,9 +91,9 @@ func listen(ctx context.Context, port int) (net.Listener, error) {
 	return config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
-// invite prints an address that works once, and another each time when the person presses Enter; with --open it has the
-// browser open one. The function that it returns removes the file of --open.
-func (v *server) invite(ctx context.Context, origin string) (removeFile func(), err error) {
+// printAddress prints an address that works once, and another each time when the person presses Enter; with --open it
+// has the browser open one. The function that it returns removes the file of --open.
+func (v *server) printAddress(ctx context.Context, origin string) (removeFile func(), err error) {
 	out := v.inv.Streams.Out
 	removeFile = func() {}
 	if v.settings.open {
@@ -104,7 +104,7 @@ func (v *server) invite(ctx context.Context, origin string) (removeFile func(), 
 		v.guard.OnLogin(login, removeFile)
 	}
 	printAddress := func() error {
-		_, err := terminal.Fprintf(out, "forest of %s as %s:\n%s%s\n", v.place, v.reader(), origin, v.guard.NewLogin())
+		_, err := terminal.Fprintf(out, "forest of %s as %s:\n%s%s\n", v.place, v.describeReader(), origin, v.guard.NewLogin())
 		return err
 	}
 	if err := printAddress(); err != nil {

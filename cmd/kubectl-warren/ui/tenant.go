@@ -52,7 +52,7 @@ func (v *server) serveTenant(w http.ResponseWriter, r *http.Request) {
 		err = v.readTenantPage(r.Context(), page, &frame.Unread)
 	}
 	frame.Body = page
-	v.write(w, "tenant", frame, err)
+	v.writeFrame(w, "tenant", frame, err)
 }
 
 func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[]string) error {

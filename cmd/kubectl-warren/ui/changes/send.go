@@ -32,7 +32,7 @@ const maxAnswer = 4 << 20
 
 // DryRun has the API server try the action and store nothing.
 func DryRun(ctx context.Context, config *rest.Config, action *Action) Answer {
-	return send(ctx, config, action, action.URI+"&dryRun=All")
+	return sendAction(ctx, config, action, action.URI+"&dryRun=All")
 }
 
 // Send sends exactly the run's request.
@@ -41,10 +41,10 @@ func Send(ctx context.Context, config *rest.Config, run *Run) Answer {
 		config = rest.CopyConfig(config)
 		config.Impersonate = *run.Sudo
 	}
-	return send(restrict.Confirm(ctx, run.Action.Change), config, run.Action, run.Action.URI)
+	return sendAction(restrict.Confirm(ctx, run.Action.Change), config, run.Action, run.Action.URI)
 }
 
-func send(ctx context.Context, config *rest.Config, action *Action, uri string) Answer {
+func sendAction(ctx context.Context, config *rest.Config, action *Action, uri string) Answer {
 	answer, err := roundTrip(ctx, config, action, uri)
 	if err != nil {
 		return Answer{Sentence: failure.Sentence(err)}

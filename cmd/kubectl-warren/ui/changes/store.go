@@ -74,21 +74,21 @@ func (s *Store[T]) Put(session string, value T) (id string) {
 func (s *Store[T]) Get(session, id string) (value T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.find(session, id)
+	return s.findValue(session, id)
 }
 
 // Take returns a value as Get does, and removes it.
 func (s *Store[T]) Take(session, id string) (value T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if value, ok = s.find(session, id); ok {
+	if value, ok = s.findValue(session, id); ok {
 		delete(s.entries, id)
 	}
 	return value, ok
 }
 
-// find returns a value as Get does. The caller holds mu.
-func (s *Store[T]) find(session, id string) (value T, ok bool) {
+// findValue returns a value as Get does. The caller holds mu.
+func (s *Store[T]) findValue(session, id string) (value T, ok bool) {
 	kept, ok := s.entries[id]
 	if !ok || kept.session != session || s.now().After(kept.expires) {
 		return value, false

@@ -99,8 +99,8 @@ func (b *Book) Page() Page {
 	return b.page
 }
 
-// write makes the next version, if anything is different.
-func (b *Book) write(facts graph.Facts, trouble Trouble, failed error) {
+// setFacts makes the next version, if anything is different.
+func (b *Book) setFacts(facts graph.Facts, trouble Trouble, failed error) {
 	var built *graph.Forest
 	if failed == nil {
 		built, failed = graph.Build(facts, b.roots...)
@@ -113,7 +113,7 @@ func (b *Book) write(facts graph.Facts, trouble Trouble, failed error) {
 	}
 	page.Head = page.Forest.Head(graph.About{})
 	page.Version = b.page.Version + 1
-	changed := b.turn(page.Forest.Rows(graph.RowOptions{People: true, OpenLevels: -1}), page.Version)
+	changed := b.replaceRows(page.Forest.Rows(graph.RowOptions{People: true, OpenLevels: -1}), page.Version)
 	same := !changed && b.page.Problem == page.Problem && b.page.Trouble == page.Trouble && slices.Equal(b.page.Head.Unread, page.Head.Unread)
 	if b.ready && same {
 		return
@@ -135,8 +135,8 @@ func (t Trouble) String() string {
 	return "Not updated since " + t.Since.UTC().Format(time.RFC3339) + ": " + t.Sentence
 }
 
-// turn replaces the rows by those of a new version, and reports whether any is different.
-func (b *Book) turn(rows []*graph.Row, version int) bool {
+// replaceRows replaces the rows by those of a new version, and reports whether any is different.
+func (b *Book) replaceRows(rows []*graph.Row, version int) bool {
 	lines, order := make(map[string]Line, len(b.lines)), make([]string, 0, len(b.order))
 	changed := false
 	var take func(rows []*graph.Row, parent string)

@@ -79,7 +79,7 @@ func TestBook(t *testing.T) {
 			} else {
 				facts.View.Forest = facts.View.Forest.WithNamespace(&forest.Namespace{Name: name, UID: "1", Labels: labels})
 			}
-			book.write(facts, Trouble{}, nil)
+			book.setFacts(facts, Trouble{}, nil)
 			message, _ := book.Since(always.version)
 			always.hear(message)
 			if random.IntN(10) == 0 {
@@ -102,9 +102,9 @@ func TestBook(t *testing.T) {
 	t.Run("an equal forest is no news", func(t *testing.T) {
 		book, facts := newBook(nil, nil), graph.Facts{View: gather.EmptyView()}
 		facts.View.Forest = facts.View.Forest.WithNamespace(&forest.Namespace{Name: "a", UID: "1", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}})
-		book.write(facts, Trouble{}, nil)
+		book.setFacts(facts, Trouble{}, nil)
 		before := book.Page().Version
-		book.write(facts, Trouble{}, nil)
+		book.setFacts(facts, Trouble{}, nil)
 		if after := book.Page().Version; after != before {
 			t.Errorf("version %d after %d", after, before)
 		}

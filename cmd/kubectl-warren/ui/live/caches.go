@@ -94,7 +94,7 @@ func (c *caches) facts() (graph.Facts, Trouble) {
 	})
 	var trouble Trouble
 	for _, s := range c.sinks {
-		if sentence := s.unread(); sentence != "" {
+		if sentence := s.describeUnread(); sentence != "" {
 			facts.Unread = append(facts.Unread, sentence)
 		}
 		trouble = trouble.or(troubleOf(s.status))
@@ -109,8 +109,8 @@ func (c *caches) state() watchset.Status {
 	return c.sinks[0].status
 }
 
-// settled reports whether each of the four watches is synced, or has reported why it is not.
-func (c *caches) settled() bool {
+// isSettled reports whether each of the four watches is synced, or has reported why it is not.
+func (c *caches) isSettled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !slices.ContainsFunc(c.sinks, func(s *sink) bool {
@@ -161,8 +161,8 @@ type sink struct {
 	read      bool // put and gone have added to a whole list
 }
 
-// unread explains why the kind is not shown; "" where it is.
-func (s *sink) unread() string {
+// describeUnread explains why the kind is not shown; "" where it is.
+func (s *sink) describeUnread() string {
 	switch s.status.State {
 	case watchset.Forbidden:
 		return "you may not list " + s.what

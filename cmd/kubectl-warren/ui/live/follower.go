@@ -72,7 +72,7 @@ func New(config *rest.Config, scheme *runtime.Scheme, roots, homes []string) (*F
 // Book returns the book of the rows that pages show.
 func (f *Follower) Book() *Book { return f.book }
 
-// noteChange wakes publish, which makes the rows anew.
+// noteChange wakes runPublisher, which makes the rows anew.
 func (f *Follower) noteChange() {
 	select {
 	case f.wake <- struct{}{}:
@@ -96,7 +96,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	defer stop()
 	go f.reviewWhileSeen(ctx)
 	go f.walkWhileForbidden(ctx)
-	go f.publish(ctx)
+	go f.runPublisher(ctx)
 	return f.set.Start(ctx)
 }
 
@@ -116,16 +116,16 @@ func (f *Follower) reviewWhileSeen(ctx context.Context) {
 	}
 }
 
-// publish makes the rows anew after changes.
-func (f *Follower) publish(ctx context.Context) {
+// runPublisher makes the rows anew after changes.
+func (f *Follower) runPublisher(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-f.wake:
 		}
-		if facts, trouble, err := f.facts(); f.caches.settled() && (err != nil || facts.View.Forest != nil) {
-			f.book.write(facts, trouble, err)
+		if facts, trouble, err := f.facts(); f.caches.isSettled() && (err != nil || facts.View.Forest != nil) {
+			f.book.setFacts(facts, trouble, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -173,7 +173,7 @@ func (f *Follower) walkWhileForbidden(ctx context.Context) {
 		queue.Done(item)
 		switch f.caches.state().State {
 		case watchset.Forbidden:
-			f.walk(ctx, controller.Session(request.NamespacedName))
+			f.readTrees(ctx, controller.Session(request.NamespacedName))
 			f.noteChange()
 		case watchset.Synced:
 			controller.Release(request.NamespacedName)
@@ -182,9 +182,9 @@ func (f *Follower) walkWhileForbidden(ctx context.Context) {
 	}
 }
 
-// walk reads the trees of the roots and homes through informers. One in which the caller may read nothing is shown by
-// its name alone.
-func (f *Follower) walk(ctx context.Context, session *watchset.Session) {
+// readTrees reads the trees of the roots and homes through informers. One in which the caller may read nothing is shown
+// by its name alone.
+func (f *Follower) readTrees(ctx context.Context, session *watchset.Session) {
 	reader := session.Reader(watchset.SyncTimeout(reviewInterval))
 	facts, err := graph.ReadFound(ctx, reader, f.book.tops())
 	f.mu.Lock()

@@ -30,7 +30,7 @@ func (f *Follower) ServeEvents(end context.Context) http.Handler {
 		defer f.pages.Add(-1)
 		w.Header().Set("Content-Type", "text/event-stream")
 		s := stream{w, http.NewResponseController(w)}
-		s.send(": open\n\n")
+		s.sendText(": open\n\n")
 		version, isFirst := sinceOf(r), true // the first message tells the page that its program answers
 		for {
 			message, next := f.book.Since(version)
@@ -43,10 +43,10 @@ func (f *Follower) ServeEvents(end context.Context) http.Handler {
 				return
 			case <-end.Done():
 				data, _ := json.Marshal(map[string]string{"proof": f.book.Proof, "cause": context.Cause(end).Error()})
-				s.send(fmt.Sprintf("event: end\ndata: %s\n\n", data))
+				s.sendText(fmt.Sprintf("event: end\ndata: %s\n\n", data))
 				return
 			case <-time.After(heartbeat):
-				if !s.send(": nothing new\n\n") {
+				if !s.sendText(": nothing new\n\n") {
 					return
 				}
 			case <-next:
@@ -71,10 +71,10 @@ type stream struct {
 
 func (s stream) sendMessage(message Message) bool {
 	data, err := json.Marshal(message)
-	return err == nil && s.send(fmt.Sprintf("data: %s\n\n", data))
+	return err == nil && s.sendText(fmt.Sprintf("data: %s\n\n", data))
 }
 
-func (s stream) send(text string) bool {
+func (s stream) sendText(text string) bool {
 	_ = s.control.SetWriteDeadline(time.Now().Add(writePatience))
 	if _, err := s.w.Write([]byte(text)); err != nil {
 		return false

@@ -38,14 +38,14 @@ func setHeaders(h http.Header, holdsToken bool) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// refuse answers with a status and one sentence.
-func refuse(w http.ResponseWriter, status int, sentence string) {
+// writeRefusal answers with a status and one sentence.
+func writeRefusal(w http.ResponseWriter, status int, sentence string) {
 	writePage(w, status, http.StatusText(status), "", "<p>"+html.EscapeString(sentence)+"</p>")
 }
 
 // refuseSession answers a request that has no session, and gets none, with why and what to do.
 func refuseSession(w http.ResponseWriter, why string) {
-	refuse(w, http.StatusUnauthorized, why+" Press Enter where kubectl warren ui runs: it prints another address.")
+	writeRefusal(w, http.StatusUnauthorized, why+" Press Enter where kubectl warren ui runs: it prints another address.")
 }
 
 // writePage writes a page whose head and body the caller has put together from constants and escaped text.

@@ -69,9 +69,9 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		isLogin := underRun && rest == "/" && holdsToken
 		switch {
 		case !isOwnHost(r), !isOwnOrigin(r), isPrefetch(r), !isLogin && !isOwnSite(r):
-			refuse(w, http.StatusForbidden, "This request does not come from a page of kubectl warren ui: open the address as it was printed.")
+			writeRefusal(w, http.StatusForbidden, "This request does not come from a page of kubectl warren ui: open the address as it was printed.")
 		case !underRun:
-			refuse(w, http.StatusNotFound, "There is no such page.")
+			writeRefusal(w, http.StatusNotFound, "There is no such page.")
 		case isLogin:
 			g.logIn(w, r)
 		case !g.hasSession(r):
@@ -92,7 +92,7 @@ func (g *Guard) cutRun(path string) (rest string, ok bool) {
 // serveLimited passes a request with path rest to next, if its body is small enough.
 func (g *Guard) serveLimited(w http.ResponseWriter, r *http.Request, rest string, next http.Handler) {
 	if r.ContentLength > MaxBody {
-		refuse(w, http.StatusRequestEntityTooLarge, "The request is larger than 64 KiB.")
+		writeRefusal(w, http.StatusRequestEntityTooLarge, "The request is larger than 64 KiB.")
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)

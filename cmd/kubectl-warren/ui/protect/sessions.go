@@ -55,8 +55,9 @@ func (s *sessions) onUse(secret string, done func()) {
 	}
 }
 
-// redeem begins a session for a token. again is true at the second use of the token; later uses are refused silently.
-func (s *sessions) redeem(secret string, now time.Time) (session string, ok, again bool) {
+// redeemToken begins a session for a token. again is true at the second use of the token; later uses are refused
+// silently.
+func (s *sessions) redeemToken(secret string, now time.Time) (session string, ok, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tokens[digestOf(secret)]
@@ -87,10 +88,10 @@ func (s *sessions) isOpen(session string) bool {
 func (g *Guard) logIn(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
-		refuse(w, http.StatusMethodNotAllowed, "The address of a session is opened by GET.")
+		writeRefusal(w, http.StatusMethodNotAllowed, "The address of a session is opened by GET.")
 		return
 	}
-	session, ok, again := g.sessions.redeem(r.URL.Query().Get(tokenParameter), g.now())
+	session, ok, again := g.sessions.redeemToken(r.URL.Query().Get(tokenParameter), g.now())
 	if again {
 		g.report("an address was opened a second time and refused: if that was not you, somebody else has read it; end this program and start it anew")
 	}

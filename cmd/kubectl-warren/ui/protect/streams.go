@@ -14,7 +14,7 @@ func LimitStreams(next http.Handler) http.Handler {
 			defer func() { <-slots }()
 			next.ServeHTTP(w, r)
 		default:
-			refuse(w, http.StatusServiceUnavailable, "Too many pages are open: close some.")
+			writeRefusal(w, http.StatusServiceUnavailable, "Too many pages are open: close some.")
 		}
 	})
 }
