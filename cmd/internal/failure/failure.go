@@ -26,7 +26,8 @@ func Sentence(err error) string {
 	case ImpersonationRefused(err):
 		return "you may not impersonate the user or group of --as and --as-group: " + err.Error()
 	case errors.As(err, &request):
-		return "can't reach the API server " + host(request) + " (" + request.Err.Error() + "): check --server, --context and the kubeconfig"
+		return "can't reach the API server " + host(request) + " (" + request.Err.Error() +
+			"): check --server, --context and the kubeconfig"
 	}
 	// For a rule about the object as a whole, the API server's message has <nil> in place of a field's name.
 	text := strings.ReplaceAll(err.Error(), "<nil>: Invalid value: ", "")

@@ -16,7 +16,8 @@ const stderrPatience = time.Second
 
 // runChild runs a program to its end and passes signals on to it. The program has our terminal, stdin and stdout; its
 // stderr goes to problems.
-func runChild(path string, args []string, streams genericiooptions.IOStreams, problems io.Writer) (*os.ProcessState, error) {
+func runChild(path string, args []string, streams genericiooptions.IOStreams,
+	problems io.Writer) (*os.ProcessState, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, problems
 	cmd.WaitDelay = stderrPatience

@@ -84,9 +84,11 @@ func (c *call) buildCommand() *cobra.Command {
 func (c *call) addFlags(flags *pflag.FlagSet) {
 	flags.SetInterspersed(false) // what follows COMMAND is kubectl's
 	flags.SortFlags = false
-	flags.StringVar(&c.tenant, flagTenant, "", "The tenant, if the namespace belongs to none, or to another one than you mean")
+	flags.StringVar(&c.tenant, flagTenant, "",
+		"The tenant, if the namespace belongs to none, or to another one than you mean")
 	flags.StringVar(&c.reason, flagReason, "", "Why, for the API server's audit log")
-	flags.BoolVar(&c.listing, "list", false, "Print the tenants in which you may use sudo, one name a line, and run nothing")
+	flags.BoolVar(&c.listing, "list", false,
+		"Print the tenants in which you may use sudo, one name a line, and run nothing")
 	flags.BoolP(flagAll, "A", false, "") // defined only to be refused
 	c.connection.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
 	flags.AddFlagSet(c.connection)

@@ -23,7 +23,8 @@ func LabelNamespace(ctx context.Context, inv *invocation.Invocation, name string
 	if err != nil {
 		return err
 	}
-	namespace, changed, err := Relabel(ctx, api, name, c, func(*metav1.PartialObjectMetadata) (Labels, error) { return wanted, nil })
+	namespace, changed, err := Relabel(ctx, api, name, c,
+		func(*metav1.PartialObjectMetadata) (Labels, error) { return wanted, nil })
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,8 @@ func (l Labels) patchFor(resourceVersion string) (client.Patch, error) {
 			values[key] = &value
 		}
 	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": resourceVersion, "labels": values}})
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": resourceVersion,
+		"labels": values}})
 	return client.RawPatch(types.MergePatchType, data), err
 }
 
@@ -106,7 +108,8 @@ func Relabel(ctx context.Context, api client.Client, name string, c Options, dec
 }
 
 // PrintRelabelled prints the result of Relabel.
-func PrintRelabelled(inv *invocation.Invocation, namespace *metav1.PartialObjectMetadata, changed bool, c Options, operation string) error {
+func PrintRelabelled(inv *invocation.Invocation, namespace *metav1.PartialObjectMetadata, changed bool, c Options,
+	operation string) error {
 	if !changed {
 		operation = "unchanged"
 	}

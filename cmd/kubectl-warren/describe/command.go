@@ -95,7 +95,8 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 
 // describeManaged describes the root of a tenant by its LNamespace alone, which a manager may read. If the user may not
 // read that either, the error is unseen.
-func describeManaged(ctx context.Context, inv *invocation.Invocation, api client.Client, unseen gather.UnseenError) (*Namespace, error) {
+func describeManaged(ctx context.Context, inv *invocation.Invocation, api client.Client,
+	unseen gather.UnseenError) (*Namespace, error) {
 	tenant := &v1alpha1.LNamespace{}
 	if err := api.Get(ctx, client.ObjectKey{Name: string(unseen)}, tenant); failure.Unavailable(err) {
 		return nil, unseen
@@ -129,7 +130,8 @@ func (d *Namespace) addTermination(ctx context.Context, api client.Reader) error
 
 // tenantAbove reads the LNamespace of a namespace's tree; nil if there is none. known is false if the tree's root is
 // not in view, or the user may not read the LNamespace.
-func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name string) (tenant *v1alpha1.LNamespace, known bool, err error) {
+func tenantAbove(ctx context.Context, api client.Reader, view tree.View,
+	name string) (tenant *v1alpha1.LNamespace, known bool, err error) {
 	root := view.Forest.Namespace(RootOf(view, name))
 	if root == nil {
 		return nil, false, nil

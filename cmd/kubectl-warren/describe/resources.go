@@ -40,7 +40,8 @@ func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, err
 		return nil, err
 	}
 	var kinds []schema.GroupVersionKind
-	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "create", "update"}}, lists) {
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "create", "update"}},
+		lists) {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return nil, err
@@ -107,7 +108,8 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snap
 }
 
 func isDefaultKind(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(configfile.Default().Propagation.Kinds, func(k config.PropagatedKind) bool { return k.GroupKind() == kind })
+	return slices.ContainsFunc(configfile.Default().Propagation.Kinds,
+		func(k config.PropagatedKind) bool { return k.GroupKind() == kind })
 }
 
 // resourcesOf returns the copies and sources of one kind, selected by labels on the server.

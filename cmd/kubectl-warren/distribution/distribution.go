@@ -52,7 +52,8 @@ func WriteTable(w io.Writer, all []v1alpha1.ResourceDistribution) error {
 	for i := range all {
 		s := &all[i].Status
 		ready, reason := "Unknown", "the operator has not seen the last change yet"
-		if c := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionReady); c != nil && s.ObservedGeneration == all[i].Generation {
+		if c := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionReady); c != nil &&
+			s.ObservedGeneration == all[i].Generation {
 			ready, reason = string(c.Status), c.Reason
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", all[i].Name, s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts,

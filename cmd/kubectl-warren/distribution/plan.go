@@ -39,7 +39,8 @@ var verbs = []struct {
 // metadata of all objects with the kind and name of rd's copies. It doesn't know the operator's configuration: it
 // assumes that this allows the kind and conflictPolicy Overwrite, and protects no other namespaces. said are warnings
 // about spec.targets.
-func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribution) (said []string, all []Step, err error) {
+func Plan(ctx context.Context, api client.Reader,
+	rd *v1alpha1.ResourceDistribution) (said []string, all []Step, err error) {
 	template, err := distribute.ReadTemplate(rd.Spec.Resource.Raw)
 	if err != nil {
 		return nil, nil, err

@@ -15,7 +15,8 @@ import (
 func (p Patient) checkAPIServices(ctx context.Context) Check {
 	const name = "apiservices"
 	services := &unstructured.UnstructuredList{}
-	services.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
+	services.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1",
+		Kind: "APIServiceList"})
 	if err := p.Copies.List(ctx, services); err != nil {
 		return warning(name, "it is not known whether all APIServices answer: "+firstLine(err.Error()), stepAfter(err))
 	}

@@ -31,7 +31,8 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	if f.unknown != nil && f.text == "" {
 		return warning(name, "the configuration file that the operator records could not be read: "+f.unknown.Error(),
 			"run this as a user who may read the operator's namespace, or name that namespace by --operator-namespace; "+
-				"see whether the operator runs, and whether ConfigMap "+v1alpha1.AcceptedConfigName+" is there: make deploy installs it")
+				"see whether the operator runs, and whether ConfigMap "+v1alpha1.AcceptedConfigName+
+				" is there: make deploy installs it")
 	}
 	brought, from, err := p.readBroughtConfiguration(ctx)
 	switch {
@@ -61,7 +62,8 @@ var errNoConfigMapMounted = errors.New("no volume config is a ConfigMap")
 // ConfigMap. The error is errNoConfigMapMounted if the operator's Deployment names no ConfigMap.
 func (p Patient) readBroughtConfiguration(ctx context.Context) (text, from string, err error) {
 	deployment := &appsv1.Deployment{}
-	if err := p.API.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: v1alpha1.OperatorAccount}, deployment); err != nil {
+	if err := p.API.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: v1alpha1.OperatorAccount},
+		deployment); err != nil {
 		return "", "", err
 	}
 	for _, volume := range deployment.Spec.Template.Spec.Volumes {

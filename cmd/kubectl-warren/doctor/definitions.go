@@ -19,7 +19,8 @@ func (p Patient) checkDefinitions() Check {
 		case meta.IsNoMatchError(err):
 			missing = append(missing, kind)
 		case err != nil:
-			return warning(name, "it is not known whether the API server serves "+kind+": "+err.Error(), "check --server and --context")
+			return warning(name, "it is not known whether the API server serves "+kind+": "+err.Error(),
+				"check --server and --context")
 		}
 	}
 	if len(missing) > 0 {

@@ -78,7 +78,8 @@ func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration)
 func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind,
 	whole func(schema.GroupVersionKind, *kindFound) error) (kindFound, error) {
 	one := kindFound{PropagatedKind: kind}
-	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
+	mapping, err := apianswer.MappingOf(p.Served,
+		schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 	switch mode := copies.KindMode(kind.Mode); {
 	case meta.IsNoMatchError(err):
 		one.unserved = true
@@ -157,7 +158,8 @@ func judgeKinds(found []kindFound) Check {
 	}
 	message := "all propagated kinds are served, and their modes need no action from you"
 	if len(removed) > 0 {
-		message = fmt.Sprintf("mode Remove has deleted all copies of %[1]s: take %[1]s out of propagation.kinds", strings.Join(removed, ", "))
+		message = fmt.Sprintf("mode Remove has deleted all copies of %[1]s: take %[1]s out of propagation.kinds",
+			strings.Join(removed, ", "))
 	}
 	return ok(name, strings.Join(append([]string{message}, all.describeExclusions()...), "; "))
 }

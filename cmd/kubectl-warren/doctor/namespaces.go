@@ -40,7 +40,8 @@ func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	if len(foreign) == 0 {
 		return ok(name, "no group *"+v1alpha1.SudoersSuffix+" is bound outside of its tenant")
 	}
-	return warning(name, "bound outside of their tenants: "+forest.Few(foreign), "remove these bindings, or bind groups of another name")
+	return warning(name, "bound outside of their tenants: "+forest.Few(foreign),
+		"remove these bindings, or bind groups of another name")
 }
 
 // groupsOutOfPlace returns the groups of sudoers to which a binding grants a role outside of their tenant's tree. It

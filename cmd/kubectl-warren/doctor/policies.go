@@ -84,7 +84,8 @@ func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissi
 		if mark == "" {
 			return "no binding of this policy denies in all namespaces: it is missing, narrowed, or has only action Audit or Warn"
 		}
-		return "no binding of this policy denies for objects with label " + mark + ": it is missing, narrowed, or has only action Audit or Warn"
+		return "no binding of this policy denies for objects with label " + mark +
+			": it is missing, narrowed, or has only action Audit or Warn"
 	}
 	return ""
 }

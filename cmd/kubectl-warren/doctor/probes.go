@@ -54,7 +54,8 @@ func checkLevel(namespace string, answer error) Check {
 		return ok(name, "the default level of pod security is "+level[1])
 	case answer == nil:
 		return warning(name, "the default level is privileged: a user who controls a namespace without the label enforce can reach the nodes",
-			"set the default of PodSecurity to baseline (--admission-control-config-file), or label the roots of tenants "+enforceLabel+"=baseline")
+			"set the default of PodSecurity to baseline (--admission-control-config-file), or label the roots of tenants "+
+				enforceLabel+"=baseline")
 	}
 	return warning(name, "the default level is not known: a privileged pod in "+namespace+" was refused for another reason: "+refusal,
 		"ask a cluster admin to run this, or "+readDefaultLevel)

@@ -36,7 +36,8 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 	var trees []string
 	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) {
 		labels := o.GetLabels()
-		if (labels[v1alpha1.LabelType] != "" || labels[v1alpha1.LabelParent] != "") && labels[v1alpha1.LabelProtected] != v1alpha1.True {
+		if (labels[v1alpha1.LabelType] != "" || labels[v1alpha1.LabelParent] != "") &&
+			labels[v1alpha1.LabelProtected] != v1alpha1.True {
 			trees = append(trees, o.GetName())
 		}
 	})
@@ -61,7 +62,8 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 // findBlind returns which rights on a kind the operator lacks: in the whole cluster or, with another scope than
 // Cluster, in each of the namespaces. It returns none for a kind that the API server doesn't serve.
 func (p Patient) findBlind(ctx context.Context, kind config.PropagatedKind, namespaces []string) ([]string, error) {
-	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
+	mapping, err := apianswer.MappingOf(p.Served,
+		schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil, nil

@@ -29,7 +29,8 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 	}
 	var unsound []string
 	for _, kind := range f.config.Propagation.Kinds {
-		found, err := p.findUnsound(ctx, view.Forest, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
+		found, err := p.findUnsound(ctx, view.Forest,
+			schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 		if err != nil {
 			return warning(name, fmt.Sprintf("the sources of kind %s can't be found: %v", kind.Kind, err), stepAfter(err))
 		}

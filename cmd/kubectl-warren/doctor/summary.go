@@ -28,7 +28,8 @@ func summariseChecks(checks []Check) string {
 		if len(found) == 0 {
 			continue
 		}
-		part := text.Count(len(found), result.one, result.more) + ": " + strings.Join(found[:min(len(found), mostNamed)], ", ")
+		part := text.Count(len(found), result.one, result.more) + ": " +
+			strings.Join(found[:min(len(found), mostNamed)], ", ")
 		if more := len(found) - mostNamed; more > 0 {
 			part += fmt.Sprintf(" and %d more", more)
 		}

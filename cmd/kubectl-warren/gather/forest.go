@@ -71,6 +71,7 @@ func protectedName(name string) bool {
 const pageSize = 500
 
 // Each lists the objects of list's kind page by page and calls do with each.
-func Each(ctx context.Context, api client.Reader, list client.ObjectList, do func(client.Object), scope ...client.ListOption) error {
+func Each(ctx context.Context, api client.Reader, list client.ObjectList,
+	do func(client.Object), scope ...client.ListOption) error {
 	return paging.Each(ctx, api, list, pageSize, func(object client.Object) error { do(object); return nil }, scope...)
 }

@@ -122,7 +122,8 @@ func FindTops(ctx context.Context, api client.Client, homes []string, advice str
 	case len(tops) > 0:
 		return slices.Compact(tops), nil
 	case unlooked != "":
-		return nil, NoTopError("you may not list namespaces, and whether your rights name a tenant is not known (" + unlooked + "): " + advice)
+		return nil, NoTopError("you may not list namespaces, and whether your rights name a tenant is not known (" +
+			unlooked + "): " + advice)
 	}
 	return nil, NoTopError("you may not list namespaces, and your rights name no tenant, as those of a user never do: " + advice + ", or " +
 		"choose a namespace of it by kubectl config set-context --current --namespace=NAMESPACE")

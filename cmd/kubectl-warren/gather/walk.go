@@ -52,7 +52,8 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 
 // WalkFound is Walk from tops that FindTops has found. unseen are those in which the user may read nothing: the view
 // has them as roots, by their names alone.
-func WalkFound(ctx context.Context, api client.Reader, tops []string) (view tree.View, closed, unseen []string, err error) {
+func WalkFound(ctx context.Context, api client.Reader,
+	tops []string) (view tree.View, closed, unseen []string, err error) {
 	var level []step
 	for _, name := range tops {
 		level = append(level, step{name: name, found: true})
@@ -60,7 +61,8 @@ func WalkFound(ctx context.Context, api client.Reader, tops []string) (view tree
 	return readLevels(ctx, api, level)
 }
 
-func readLevels(ctx context.Context, api client.Reader, level []step) (view tree.View, closed, unseen []string, err error) {
+func readLevels(ctx context.Context, api client.Reader,
+	level []step) (view tree.View, closed, unseen []string, err error) {
 	view = EmptyView()
 	view.Partial = true
 	seen := map[step]bool{}
@@ -113,7 +115,8 @@ func readLevel(ctx context.Context, api client.Reader, level []step) ([]sight, e
 type UnseenError string
 
 func (e UnseenError) Error() string {
-	return fmt.Sprintf("namespace %q does not exist, or you may not read it; ask a manager of the tenant for access", string(e))
+	return fmt.Sprintf("namespace %q does not exist, or you may not read it; ask a manager of the tenant for access",
+		string(e))
 }
 
 func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight, error) {
@@ -157,7 +160,8 @@ func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight,
 // readNamespace returns the namespace; nil if it doesn't exist, or not below the step's parent. If the user may not
 // read it, readNamespace returns it as the parent's objects describe it, or nil if they don't report that it exists.
 // Without a parent, it returns it as a root.
-func (s step) readNamespace(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
+func (s step) readNamespace(ctx context.Context,
+	api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
 	object, err := ReadNamespace(ctx, api, s.name)
 	switch {
 	case err == nil && (s.parent == "" || object.Labels[v1alpha1.LabelParent] == s.parent):

@@ -49,7 +49,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	flags.BoolVarP(&o.watch, "watch", "w", false, "After the list, print what changes")
 	flags.BoolVar(&o.table.NoHeaders, "no-headers", false, "Print a table without its headers")
 	flags.BoolVar(&o.table.ShowLabels, "show-labels", false, "Add a column with all labels to a table")
-	flags.StringSliceVarP(&o.table.ColumnLabels, "label-columns", "L", nil, "Add a column for each of these labels to a table")
+	flags.StringSliceVarP(&o.table.ColumnLabels, "label-columns", "L", nil,
+		"Add a column for each of these labels to a table")
 	o.print.AddFlags(cmd)
 	cmd.Flags().Lookup("output").Usage = "Output format: wide, custom-columns, custom-columns-file, " + strings.Join(o.print.AllowedFormats(),
 		", ")
@@ -132,7 +133,8 @@ func findMappings(inv *invocation.Invocation, kinds string) ([]*meta.RESTMapping
 				return nil, err
 			}
 			if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
-				return nil, fmt.Errorf("%s are in no namespace: kubectl get %s lists them", mapping.Resource.Resource, mapping.Resource.Resource)
+				return nil, fmt.Errorf("%s are in no namespace: kubectl get %s lists them", mapping.Resource.Resource,
+					mapping.Resource.Resource)
 			}
 			found = append(found, mapping)
 		}

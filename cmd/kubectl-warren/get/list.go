@@ -51,7 +51,8 @@ func newRequests(config *rest.Config, mapping *meta.RESTMapping, o *options) (*r
 // buildRequest returns a request for the objects of a namespace.
 func (r *requests) buildRequest(namespace string, o metav1.ListOptions) *rest.Request {
 	o.LabelSelector, o.FieldSelector = r.selector, r.fields
-	return r.client.Get().Namespace(namespace).Resource(r.mapping.Resource.Resource).VersionedParams(&o, metav1.ParameterCodec)
+	return r.client.Get().Namespace(namespace).Resource(r.mapping.Resource.Resource).VersionedParams(&o,
+		metav1.ParameterCodec)
 }
 
 // answer is what a namespace holds: the pages of its list, each a table or a list of objects, and the version of the

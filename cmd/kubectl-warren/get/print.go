@@ -146,7 +146,8 @@ func tableOf(object runtime.Object) *metav1.Table {
 	if table, ok := object.(*metav1.Table); ok {
 		return table
 	}
-	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}}
+	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Name", Type: "string",
+		Format: "name"}}}
 	add := func(u *unstructured.Unstructured) {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{u.GetName()}, Object: runtime.RawExtension{Object: u}})
 	}

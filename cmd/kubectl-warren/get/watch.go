@@ -147,9 +147,11 @@ func (r *requests) followNamespace(ctx context.Context, from answer, show func(r
 }
 
 // watchOnce shows what one watch reports, and returns the last version that it reported.
-func (r *requests) watchOnce(ctx context.Context, from answer, show func(runtime.Object) error) (version string, err error) {
+func (r *requests) watchOnce(ctx context.Context, from answer,
+	show func(runtime.Object) error) (version string, err error) {
 	version = from.version
-	stream, err := r.buildRequest(from.namespace, metav1.ListOptions{Watch: true, ResourceVersion: version, AllowWatchBookmarks: true}).Watch(ctx)
+	stream, err := r.buildRequest(from.namespace,
+		metav1.ListOptions{Watch: true, ResourceVersion: version, AllowWatchBookmarks: true}).Watch(ctx)
 	if err != nil {
 		return version, err
 	}

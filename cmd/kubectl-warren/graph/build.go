@@ -187,7 +187,8 @@ func (b *builder) unmadeBelow(parent string) []*Node {
 		if made := b.View.Forest.Namespace(sub.Name); made != nil && made.Parent() == parent {
 			continue
 		}
-		n := &Node{ID: parent + "/" + sub.Name, Name: sub.Name, Kind: KindUnmadeSub, Problems: []Condition{}, Children: []*Node{}}
+		n := &Node{ID: parent + "/" + sub.Name, Name: sub.Name, Kind: KindUnmadeSub, Problems: []Condition{},
+			Children: []*Node{}}
 		n.Terminating = !sub.DeletionTimestamp.IsZero()
 		n.addProblems(OfSub, sub.Status.Conditions)
 		nodes = append(nodes, n)
@@ -200,7 +201,8 @@ func (b *builder) unmadeBelow(parent string) []*Node {
 func (b *builder) strayNodes() []*Node {
 	var nodes []*Node
 	for _, tenant := range b.tenants {
-		if made := b.View.Forest.Namespace(tenant.Name); made != nil && v1alpha1.RecordsUID(made.TenantUID(), string(tenant.UID)) {
+		if made := b.View.Forest.Namespace(tenant.Name); made != nil &&
+			v1alpha1.RecordsUID(made.TenantUID(), string(tenant.UID)) {
 			continue
 		}
 		n := &Node{ID: string(OfTenant) + "/" + tenant.Name, Name: tenant.Name, Kind: KindUnmadeTenant, Problems: []Condition{},

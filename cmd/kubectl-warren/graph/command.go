@@ -46,8 +46,10 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	r := &request{output: invocation.AddChoice(cmd, "output", "o", "html", "Output format", "html", "svg", "mermaid")}
-	cmd.Flags().StringVarP(&r.file, "file", "f", "", "Write to this file, whole or not at all, instead of to standard output")
-	cmd.Flags().IntVar(&r.depth, "depth", -1, "Fold what is more than this many levels below the top of a tree (-1: nothing)")
+	cmd.Flags().StringVarP(&r.file, "file", "f", "",
+		"Write to this file, whole or not at all, instead of to standard output")
+	cmd.Flags().IntVar(&r.depth, "depth", -1,
+		"Fold what is more than this many levels below the top of a tree (-1: nothing)")
 	cmd.Flags().BoolVar(&r.people, "people", false,
 		"Show the managers, users and sudoers of each tenant, and in the head of the drawing your own user name")
 	cmd.Flags().BoolVar(&r.problems, "problems", false, "Only trees with a problem")

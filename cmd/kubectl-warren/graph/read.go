@@ -50,7 +50,8 @@ func Read(ctx context.Context, api client.Reader, roots ...string) (Facts, error
 }
 
 // listObjects lists the objects of one kind, or records why it could not.
-func (f *Facts) listObjects(ctx context.Context, api client.Reader, what string, list client.ObjectList, take func(client.Object)) error {
+func (f *Facts) listObjects(ctx context.Context, api client.Reader, what string, list client.ObjectList,
+	take func(client.Object)) error {
 	err := gather.Each(ctx, api, list, take)
 	switch {
 	case failure.Unavailable(err), meta.IsNoMatchError(err):
@@ -73,7 +74,8 @@ func ReadFound(ctx context.Context, api client.Reader, tops []string) (Facts, er
 }
 
 // factsOf returns what a walk has found, with the LNamespaces of the roots.
-func factsOf(ctx context.Context, api client.Reader, view tree.View, closed, unseen []string, err error) (Facts, error) {
+func factsOf(ctx context.Context, api client.Reader, view tree.View, closed, unseen []string,
+	err error) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
@@ -82,7 +84,8 @@ func factsOf(ctx context.Context, api client.Reader, view tree.View, closed, uns
 		facts.Unread = append(facts.Unread, name+": without sudo you may read nothing here")
 	}
 	if len(closed) > 0 {
-		facts.Unread = append(facts.Unread, "you may not list SubNamespaces in "+strings.Join(closed, ", ")+"; what may be below is not shown")
+		facts.Unread = append(facts.Unread, "you may not list SubNamespaces in "+strings.Join(closed, ", ")+
+			"; what may be below is not shown")
 	}
 	return facts, facts.readTenants(ctx, api)
 }

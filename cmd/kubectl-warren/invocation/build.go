@@ -29,5 +29,6 @@ func NewBuild(version, commit string) Build {
 	if version == "" {
 		version = "(devel)"
 	}
-	return Build{Version: version, Commit: commit, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	return Build{Version: version, Commit: commit, GoVersion: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 }

@@ -35,7 +35,8 @@ func (c *Choice) Set(value string) error {
 func AddChoice(cmd *cobra.Command, name, shorthand, value, usage string, allowed ...string) *Choice {
 	c := &Choice{Value: value, allowed: allowed}
 	cmd.Flags().VarP(c, name, shorthand, usage)
-	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(name,
+		cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag was just added
 	}
 	return c

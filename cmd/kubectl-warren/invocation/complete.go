@@ -33,7 +33,8 @@ func (inv *Invocation) CompleteFirst(most int) cobra.CompletionFunc {
 
 // CompleteNamespaces offers the namespaces in trees that are not named yet; none where the user may not list
 // namespaces.
-func (inv *Invocation) CompleteNamespaces(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
+func (inv *Invocation) CompleteNamespaces(cmd *cobra.Command, named []string,
+	begun string) ([]string, cobra.ShellCompDirective) {
 	inv.BoundCompletion(cmd)
 	api, err := inv.Connect()
 	if err != nil {

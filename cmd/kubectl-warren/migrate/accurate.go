@@ -43,7 +43,8 @@ type accurateWatch struct{ Group, Version, Kind string }
 
 // EstateOfAccurate returns the Estate that Accurate's labels, annotations and SubNamespaces describe. file is the
 // content of Accurate's configuration file, or empty.
-func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, ours *config.OperatorConfiguration) (*Estate, error) {
+func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster,
+	ours *config.OperatorConfiguration) (*Estate, error) {
 	e := newEmptyEstate()
 	owned := map[string]unstructured.Unstructured{}
 	for _, sub := range subs {
@@ -91,7 +92,8 @@ const printAccurateFile = `kubectl get configmap -n accurate accurate-config -o 
 
 // placeOfAccurate adds the place of a namespace by its labels. If owned has a SubNamespace for it, the place gets one,
 // too.
-func (e *Estate) placeOfAccurate(n *metav1.PartialObjectMetadata, owned map[string]unstructured.Unstructured, allowed AllowedKeys) {
+func (e *Estate) placeOfAccurate(n *metav1.PartialObjectMetadata, owned map[string]unstructured.Unstructured,
+	allowed AllowedKeys) {
 	place := Place{Type: n.Labels[accurateType], Parent: n.Labels[accurateParent], Template: n.Labels[accurateTemplate]}
 	if place.Type == "" && place.Parent == "" && place.Template == "" {
 		return
@@ -127,7 +129,8 @@ func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadat
 		e.Copies[slot] = notes[accurateFrom]
 	case object.Labels[v1alpha1.LabelInheritedFrom] != "" || mode != v1alpha1.ModeCreate && mode != v1alpha1.ModeUpdate:
 	case !placed:
-		e.addEstateGap("annotation propagate of "+slot.String(), "it does nothing: namespace "+object.Namespace+" is in no tree and no template")
+		e.addEstateGap("annotation propagate of "+slot.String(), "it does nothing: namespace "+object.Namespace+
+			" is in no tree and no template")
 	default:
 		e.Sources[slot] = Source{Mode: mode}
 	}

@@ -153,7 +153,8 @@ func (x *executor) reasonToWait(wave []Step, estate *Estate, c Cluster) string {
 	if c.Peer.hasAnyGrants() {
 		stopped = restOthers
 	}
-	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || wave[0].Phase == Rest && wave[0].wave >= stopped
+	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake ||
+		wave[0].Phase == Rest && wave[0].wave >= stopped
 	if running := c.Peer.firstRunningDeployment(); begun && running != "" && c.Peer.Record != nil {
 		return x.peer.title + " to stop: " + running + " still has Pods (kubectl get pods -n " + x.peerNamespace + ")"
 	}
@@ -195,7 +196,8 @@ func staleCopiesReason(estate *Estate, c Cluster) string {
 		}
 		at := slot.At(object.Labels[v1alpha1.LabelInheritedFrom])
 		final := estate.finalPropagateMode(at, modes)
-		if source := objects[at]; source != nil && final != v1alpha1.ModeCreate && source.Labels[v1alpha1.LabelPropagate] == final {
+		if source := objects[at]; source != nil && final != v1alpha1.ModeCreate &&
+			source.Labels[v1alpha1.LabelPropagate] == final {
 			count++
 		}
 	}

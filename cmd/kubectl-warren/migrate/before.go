@@ -36,7 +36,8 @@ func (p *planner) valuesBefore() map[string]map[string]string {
 		}
 	}
 	for name, place := range p.joining {
-		note(objectFromMetadata(p.Namespaces[name]), p.Namespaces[name].Labels, slices.Collect(maps.Keys(place.namespaceLabels()))...)
+		note(objectFromMetadata(p.Namespaces[name]), p.Namespaces[name].Labels,
+			slices.Collect(maps.Keys(place.namespaceLabels()))...)
 		if sub := p.Subs[place.Parent+"/"+name]; sub != nil {
 			found[warrenObject("SubNamespace", place.Parent, name).idWithGroup()] = map[string]string{}
 		}
@@ -117,5 +118,6 @@ func (r *Record) keysAddedSince(object Object, field string, keys []string) []st
 
 // isMadeByMigration reports whether this migration, and not an earlier one, made an object that is not being deleted.
 func (r *Record) isMadeByMigration(object Object, now metav1.Object) bool {
-	return now.GetLabels()[v1alpha1.LabelCreatedBy] == madeHere && now.GetDeletionTimestamp() == nil && !r.existedBefore(object)
+	return now.GetLabels()[v1alpha1.LabelCreatedBy] == madeHere && now.GetDeletionTimestamp() == nil &&
+		!r.existedBefore(object)
 }

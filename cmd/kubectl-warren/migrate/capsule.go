@@ -254,7 +254,8 @@ func (e *capsuleEstate) findGarbageOwned() {
 	}
 	for _, replica := range e.peer.Replicas {
 		object := partialMetadataOf(replica)
-		if slices.ContainsFunc(object.OwnerReferences, owns) && object.DeletionTimestamp == nil && !e.covered[keyOfBinding(replica)] {
+		if slices.ContainsFunc(object.OwnerReferences, owns) && object.DeletionTimestamp == nil &&
+			!e.covered[keyOfBinding(replica)] {
 			e.Owned = append(e.Owned, object)
 		}
 	}

@@ -53,10 +53,12 @@ func (c *capsuleClaims) isMadeSinceRecord(lns *v1alpha1.LNamespace) bool {
 // already.
 func (c *capsuleClaims) ownsAllNamespaces(lns *v1alpha1.LNamespace, t tenantOfCapsule) bool {
 	root := c.cluster.Namespaces[lns.Name]
-	if root == nil || lns.UID == "" || root.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(lns.UID) || len(t.namespaces) == 0 {
+	if root == nil || lns.UID == "" || root.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(lns.UID) ||
+		len(t.namespaces) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(t.namespaces, func(name string) bool { return !isPlacedIn(lns.Name, c.cluster.Namespaces[name]) })
+	return !slices.ContainsFunc(t.namespaces,
+		func(name string) bool { return !isPlacedIn(lns.Name, c.cluster.Namespaces[name]) })
 }
 
 // hasMigrationTraces reports whether a migration has written something in the namespaces of a Tenant, or about them,

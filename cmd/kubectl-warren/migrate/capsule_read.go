@@ -53,7 +53,8 @@ func provisionersOfCapsule(ctx context.Context, r *reader) ([]string, error) {
 func provisionersIn(configurations []unstructured.Unstructured) []string {
 	names := []string{capsuleProvisioner}
 	for _, configuration := range configurations {
-		if name := nestedText(configuration.Object, "spec", "rbac", "provisioner"); name != "" && !slices.Contains(names, name) {
+		if name := nestedText(configuration.Object, "spec", "rbac", "provisioner"); name != "" &&
+			!slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -73,7 +73,8 @@ func decodeObjectList[T any](object map[string]any, fields ...string) (found []T
 	list, _, _ := unstructured.NestedSlice(object, fields...)
 	for _, item := range list {
 		var decoded T
-		if fields, ok := item.(map[string]any); ok && runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &decoded) == nil {
+		if fields, ok := item.(map[string]any); ok &&
+			runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &decoded) == nil {
 			found = append(found, decoded)
 		}
 	}
@@ -92,7 +93,8 @@ func (e *capsuleEstate) usersOfTenant(t tenantOfCapsule) (users []v1alpha1.Subje
 			e.addEstateGap(what, fmt.Sprintf("it lacks ClusterRole %s, so it does not become a user of the LNamespace. It keeps these "+
 				"ClusterRoles, by RoleBindings: %s. To make sub-namespaces, it needs the right to create SubNamespaces, which ClusterRole admin "+
 				"has. An entry in spec.users of the LNamespace gives it ClusterRole %s",
-				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isRoleNotReplaced), ", "), "nothing"), role))
+				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isRoleNotReplaced), ", "),
+					"nothing"), role))
 		case !named:
 			e.addEstateGap(what, "the Tenant must write this ServiceAccount as system:serviceaccount:NAMESPACE:NAME: correct that, and plan again")
 		default:
@@ -198,7 +200,8 @@ func (e *capsuleEstate) addTenantRights(t tenantOfCapsule) {
 	}
 	if len(left) > 0 {
 		e.addEstateGap("RoleBindings of some namespaces of Tenant "+root,
-			"they stay as objects of their namespaces, and grant the same rights until you delete them: "+strings.Join(left, ", "))
+			"they stay as objects of their namespaces, and grant the same rights until you delete them: "+
+				strings.Join(left, ", "))
 	}
 }
 
@@ -281,5 +284,6 @@ func namesByNamespace(objects []unstructured.Unstructured) map[string][]string {
 }
 
 func slotOfBinding(namespace, name string) copies.Slot {
-	return copies.Slot{Kind: schema.GroupKind{Group: rbacv1.GroupName, Kind: roleBindings.Kind}, Namespace: namespace, Name: name}
+	return copies.Slot{Kind: schema.GroupKind{Group: rbacv1.GroupName, Kind: roleBindings.Kind}, Namespace: namespace,
+		Name: name}
 }

@@ -134,10 +134,12 @@ func (e *capsuleEstate) missOtherObjects() {
 		}
 		of := " of CapsuleConfiguration " + name
 		if prefixed, _, _ := unstructured.NestedBool(object.Object, "spec", "forceTenantPrefix"); prefixed {
-			e.addEstateGap("forceTenantPrefix"+of, "set subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]")
+			e.addEstateGap("forceTenantPrefix"+of,
+				"set subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]")
 		}
 		if regex := nestedText(object.Object, "spec", "protectedNamespaceRegex"); regex != "" {
-			e.addEstateGap("protectedNamespaceRegex"+of, "set protectedNamespaces of Warren's configuration to globs that match the same as "+regex)
+			e.addEstateGap("protectedNamespaceRegex"+of,
+				"set protectedNamespaces of Warren's configuration to globs that match the same as "+regex)
 		}
 	}
 }

@@ -22,7 +22,8 @@ import (
 
 // Commands returns the group of commands "migrate …", one for each operator from which a cluster can move.
 func Commands(inv *invocation.Invocation) *cobra.Command {
-	group := &cobra.Command{Use: "migrate", Short: "Move a cluster from another operator of tenants or namespace trees to Warren"}
+	group := &cobra.Command{Use: "migrate",
+		Short: "Move a cluster from another operator of tenants or namespace trees to Warren"}
 	for _, p := range []peer{hncPeer, accuratePeer, capsulePeer} {
 		group.AddCommand(newPeerCommand(inv, p))
 	}
@@ -66,7 +67,8 @@ func newPeerCommand(inv *invocation.Invocation, p peer) *cobra.Command {
 	flags.BoolVar(&o.yes, "yes", false, "don't ask")
 	cmd.MarkFlagsMutuallyExclusive("apply", "finish", "undo")
 	flags.StringVar(&o.peerNamespace, "peer-namespace", p.namespace, "Namespace in which "+p.title+" runs")
-	flags.StringVar(&o.ourFile, "config", "", "Warren's configuration file, instead of the ConfigMap that the operator reads")
+	flags.StringVar(&o.ourFile, "config", "",
+		"Warren's configuration file, instead of the ConfigMap that the operator reads")
 	if p.needsFile {
 		flags.StringVar(&o.peerConfig, "peer-config", "", "configuration file of "+p.title)
 	}
@@ -167,7 +169,8 @@ func (o *options) checkPlanFeasible(p peer, c Cluster, plan Plan) error {
 }
 
 // confirmAndCarryOut asks the user to confirm the plan, and carries it out.
-func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invocation, r *reader, estate *Estate, plan Plan) error {
+func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invocation, r *reader, estate *Estate,
+	plan Plan) error {
 	x := &executor{reader: r, read: r.readEverything, out: inv.Streams.Out, plan: planOn, agreed: plan.agreed,
 		tenants: slices.Sorted(maps.Keys(estate.Tenants))}
 	switch {
@@ -177,7 +180,8 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 		x.plan, x.tenants = NewUndo, nil
 	}
 	now := plan
-	now.Steps = slices.DeleteFunc(slices.Clone(plan.Steps), func(step Step) bool { return step.Phase == Finish && !o.finish })
+	now.Steps = slices.DeleteFunc(slices.Clone(plan.Steps),
+		func(step Step) bool { return step.Phase == Finish && !o.finish })
 	if len(now.Steps) > 0 && !o.yes {
 		now.writePlanTables(inv.Streams.ErrOut)
 		if !confirmWithUser(inv, fmt.Sprintf("Migration from %s: write this now? [y/N] ", r.peer.title)) {

@@ -22,7 +22,8 @@ func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 		return err
 	}
 	for _, d := range deployments {
-		if !strings.HasPrefix(d.GetName(), r.peer.prefix) || r.peer.bystander != "" && strings.HasPrefix(d.GetName(), r.peer.bystander) {
+		if !strings.HasPrefix(d.GetName(), r.peer.prefix) ||
+			r.peer.bystander != "" && strings.HasPrefix(d.GetName(), r.peer.bystander) {
 			continue
 		}
 		wanted, found, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
@@ -33,7 +34,8 @@ func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
 		if err != nil {
 			return err
 		}
-		c.Peer.Deployments = append(c.Peer.Deployments, Deployment{partialMetadataOf(d), wanted, running, containerArguments(d)})
+		c.Peer.Deployments = append(c.Peer.Deployments,
+			Deployment{partialMetadataOf(d), wanted, running, containerArguments(d)})
 	}
 	return nil
 }

@@ -78,7 +78,8 @@ func pendingChanges(now, changes map[string]string) map[string]any {
 }
 
 // addRelabelStep adds the step that sets labels and annotations of an object, if some of them have other values.
-func (d *draft) addRelabelStep(phase Phase, wave int, object *metav1.PartialObjectMetadata, labels, annotations map[string]string) {
+func (d *draft) addRelabelStep(phase Phase, wave int, object *metav1.PartialObjectMetadata,
+	labels, annotations map[string]string) {
 	metadata := map[string]any{}
 	if patch := pendingChanges(object.Labels, labels); patch != nil {
 		metadata["labels"] = patch
@@ -131,7 +132,8 @@ func (d *draft) addDeleteStep(wave int, object Object, now metav1.Object) {
 // addScaleStep adds the step that sets the number of replicas of a Deployment, if it asks for another number.
 func (d *draft) addScaleStep(phase Phase, wave int, deployment Deployment, replicas int64) {
 	if deployment.Wanted != replicas {
-		d.addPatchStep(phase, wave, deployment.PartialObjectMetadata, map[string]any{"spec": map[string]any{"replicas": replicas}})
+		d.addPatchStep(phase, wave, deployment.PartialObjectMetadata,
+			map[string]any{"spec": map[string]any{"replicas": replicas}})
 	}
 }
 

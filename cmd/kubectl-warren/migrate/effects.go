@@ -34,7 +34,8 @@ type KeyChange struct {
 }
 
 // findNewCopies returns the copies that the world after the migration asks for, and for which there is no object yet.
-func (p *planner) findNewCopies(world *copies.World, objects map[copies.Slot]*metav1.PartialObjectMetadata) (found []NewCopies) {
+func (p *planner) findNewCopies(world *copies.World,
+	objects map[copies.Slot]*metav1.PartialObjectMetadata) (found []NewCopies) {
 	found = []NewCopies{}
 	for _, from := range sortedSlots(objects) {
 		_, copied := p.Copies[from]

@@ -92,7 +92,8 @@ type Place struct {
 
 // namespaceLabels returns the labels that the Namespace gets.
 func (p Place) namespaceLabels() map[string]string {
-	wanted := map[string]string{v1alpha1.LabelType: p.Type, v1alpha1.LabelParent: p.Parent, v1alpha1.LabelTemplate: p.Template}
+	wanted := map[string]string{v1alpha1.LabelType: p.Type, v1alpha1.LabelParent: p.Parent,
+		v1alpha1.LabelTemplate: p.Template}
 	if p.Sub != nil {
 		wanted[v1alpha1.LabelBound] = v1alpha1.True
 	}

@@ -81,8 +81,10 @@ func (p *planner) planFinalizers() {
 func (u *undoer) undoFinalizers() {
 	for _, object := range u.Holding {
 		before := u.Peer.Record.Finalizers[objectFromMetadata(object).String()]
-		if theirs, others := divideFinalizers(object, u.peer.group); len(theirs) == 0 && len(before) > 0 && object.DeletionTimestamp == nil {
-			u.draft.addPatchStep(Release, 2, object, map[string]any{"metadata": map[string]any{"finalizers": append(others, before...)}})
+		if theirs, others := divideFinalizers(object, u.peer.group); len(theirs) == 0 && len(before) > 0 &&
+			object.DeletionTimestamp == nil {
+			u.draft.addPatchStep(Release, 2, object,
+				map[string]any{"metadata": map[string]any{"finalizers": append(others, before...)}})
 		}
 	}
 }

@@ -44,7 +44,8 @@ type hncResource struct{ group, resource, mode string }
 
 // EstateOfHNC returns the Estate that HNC's objects describe. allowed are the labels and annotations that a
 // SubNamespace may set.
-func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, kinds []Kind, allowed AllowedKeys) *Estate {
+func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, kinds []Kind,
+	allowed AllowedKeys) *Estate {
 	e := newEmptyEstate()
 	e.placeHNCNamespaces(peer, namespaces, allowed)
 	e.configurationOfHNC(peer, kinds)
@@ -69,7 +70,8 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 
 // placeHNCNamespaces adds the places of the namespaces in HNC's trees. HNC's HierarchyConfigurations, or else
 // annotation subnamespace-of, name the parents; anchors own namespaces.
-func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, allowed AllowedKeys) {
+func (e *Estate) placeHNCNamespaces(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata,
+	allowed AllowedKeys) {
 	hierarchies := map[string]unstructured.Unstructured{}
 	for _, hc := range peer.Hierarchies {
 		hierarchies[hc.GetNamespace()] = hc
@@ -180,14 +182,16 @@ func modesOfHNC(peer HNC) map[schema.GroupResource]string {
 }
 
 // counterparts has the mode of Warren for each of HNC's modes, except Ignore.
-var counterparts = map[string]copies.KindMode{hncPropagate: copies.All, hncAllowPropagate: copies.OptIn, hncRemove: copies.Remove}
+var counterparts = map[string]copies.KindMode{hncPropagate: copies.All, hncAllowPropagate: copies.OptIn,
+	hncRemove: copies.Remove}
 
 // configurationOfHNC compares HNC's configuration with the kinds that Warren is configured for, and adds a gap for each
 // difference.
 func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	modes := modesOfHNC(peer)
 	for _, kind := range kinds {
-		if name := (schema.GroupResource{Group: kind.Group, Resource: kind.Resource}); modes[name] == "" && kind.Mode == copies.All {
+		if name := (schema.GroupResource{Group: kind.Group, Resource: kind.Resource}); modes[name] == "" &&
+			kind.Mode == copies.All {
 			e.addEstateGap(fmt.Sprintf("objects of %s", name),
 				"HNC copies none of them, but propagation.kinds has the kind in mode All, so Warren would copy them: set mode OptIn, or "+
 					"remove the kind")

@@ -144,7 +144,8 @@ func (p *planner) worldAfterMigration(objects map[copies.Slot]*metav1.PartialObj
 		}
 		then := object.DeepCopy()
 		if said, says := p.Sources[slot]; says {
-			then.Labels = withLabelChanges(then.Labels, map[string]string{v1alpha1.LabelPropagate: p.finalPropagateMode(slot, modes)})
+			then.Labels = withLabelChanges(then.Labels,
+				map[string]string{v1alpha1.LabelPropagate: p.finalPropagateMode(slot, modes)})
 			then.Annotations = withLabelChanges(then.Annotations, map[string]string{v1alpha1.AnnotationSelect: said.Select})
 		} else if modes[slot.Kind] == copies.All && then.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate {
 			delete(then.Labels, v1alpha1.LabelPropagate) // set by an earlier run
@@ -167,7 +168,8 @@ func (p *planner) planFinishPhase() {
 }
 
 func sortedSlots[V any](slots map[copies.Slot]V) []copies.Slot {
-	return slices.SortedFunc(maps.Keys(slots), func(a, b copies.Slot) int { return strings.Compare(slotKey(a), slotKey(b)) })
+	return slices.SortedFunc(maps.Keys(slots),
+		func(a, b copies.Slot) int { return strings.Compare(slotKey(a), slotKey(b)) })
 }
 
 func slotKey(slot copies.Slot) string {

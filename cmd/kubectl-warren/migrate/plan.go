@@ -118,7 +118,8 @@ type planner struct {
 // NewPlan returns the plan that brings the cluster to the state that the estate describes.
 func NewPlan(estate *Estate, c Cluster) Plan {
 	d := &draft{gaps: slices.Clone(estate.Gaps)}
-	p := &planner{Estate: estate, Cluster: c, outlook: forecastOutlook(estate, c, d), draft: d, unmade: findMissingSources(estate, c)}
+	p := &planner{Estate: estate, Cluster: c, outlook: forecastOutlook(estate, c, d), draft: d,
+		unmade: findMissingSources(estate, c)}
 	if estate.Stop != "" {
 		return d.sortedPlan()
 	}

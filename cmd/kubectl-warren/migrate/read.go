@@ -121,7 +121,8 @@ func (r *reader) readConfiguredKinds(ctx context.Context, c *Cluster) error {
 		if err != nil {
 			return err
 		}
-		kind := Kind{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, Mode: copies.KindMode(k.Mode)}
+		kind := Kind{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource,
+			Mode: copies.KindMode(k.Mode)}
 		err = r.eachMetadata(ctx, kind.GroupVersionKind,
 			func(object *metav1.PartialObjectMetadata) { kind.Objects = append(kind.Objects, object) })
 		if err != nil {
@@ -132,7 +133,8 @@ func (r *reader) readConfiguredKinds(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-func (r *reader) eachMetadata(ctx context.Context, kind schema.GroupVersionKind, do func(*metav1.PartialObjectMetadata)) error {
+func (r *reader) eachMetadata(ctx context.Context, kind schema.GroupVersionKind,
+	do func(*metav1.PartialObjectMetadata)) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := gather.Each(ctx, r.api, list, func(object client.Object) {
@@ -219,7 +221,8 @@ func namespaceGuardNames(w unstructured.Unstructured) (names []string) {
 		for _, item := range rules {
 			rule, _ := item.(map[string]any)
 			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
-			judges := slices.ContainsFunc(resources, func(r string) bool { return strings.HasPrefix(r, "*") || strings.HasPrefix(r, "namespaces") })
+			judges := slices.ContainsFunc(resources,
+				func(r string) bool { return strings.HasPrefix(r, "*") || strings.HasPrefix(r, "namespaces") })
 			if judges && nestedText(rule, "scope") != "Namespaced" {
 				name = nestedText(webhook, "name")
 			}

@@ -29,7 +29,8 @@ func (r *reader) readPeerSelectors(ctx context.Context, e *Estate) error {
 			return err
 		}
 		for _, object := range objects {
-			if !strings.HasPrefix(object.GetName(), r.peer.prefix) && !r.peer.isPeerCopy(object) && namesKeyOfGroup(object, r.peer.group) {
+			if !strings.HasPrefix(object.GetName(), r.peer.prefix) && !r.peer.isPeerCopy(object) &&
+				namesKeyOfGroup(object, r.peer.group) {
 				e.addEstateGap(objectFromMetadata(partialMetadataOf(object)).String(),
 					fmt.Sprintf("it selects by labels of %s. After --apply, new namespaces don't get these labels, and moved namespaces keep their "+
 						"old ones: change the selector right after --apply%s",

@@ -23,7 +23,8 @@ func (r *reader) readOldStoredVersions(ctx context.Context, c *Cluster) error {
 	}
 	c.Peer.OldStored = map[string]string{}
 	for _, d := range definitions {
-		isTheirs := nestedText(d.Object, "spec", "group") == r.peer.group && nestedText(d.Object, "spec", "conversion", "strategy") == "Webhook"
+		isTheirs := nestedText(d.Object, "spec", "group") == r.peer.group &&
+			nestedText(d.Object, "spec", "conversion", "strategy") == "Webhook"
 		stored, _, _ := unstructured.NestedStringSlice(d.Object, "status", "storedVersions")
 		if now := storageVersion(d); isTheirs && slices.ContainsFunc(stored, func(version string) bool { return version != now }) {
 			c.Peer.OldStored[d.GetName()] = now

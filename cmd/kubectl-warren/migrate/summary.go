@@ -23,7 +23,8 @@ func printMigrationPlan(inv *invocation.Invocation, o *options, p peer, plan Pla
 	if o.output.Value == outputTable {
 		plan.writePlanTables(&out)
 		plan.writePlanGaps(&out)
-	} else if err := invocation.WriteAs(&out, o.output.Value, document{invocation.DocumentOf("MigrationPlan"), p.word, plan}); err != nil {
+	} else if err := invocation.WriteAs(&out, o.output.Value, document{invocation.DocumentOf("MigrationPlan"), p.word,
+		plan}); err != nil {
 		return err
 	}
 	_, err := fmt.Fprint(inv.Streams.Out, out.String())

@@ -89,7 +89,8 @@ func (u *undoer) undoHierarchyChanges() {
 // other settings or is older.
 func (u *undoer) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Place) {
 	spec, object := map[string]any{}, warrenObject("HierarchyConfiguration", hc.Namespace, hc.Name)
-	if place.Cascading && hc.Spec.AllowCascadingDeletion && u.Peer.Record.valueBefore(object, cascadingField) != v1alpha1.True {
+	if place.Cascading && hc.Spec.AllowCascadingDeletion &&
+		u.Peer.Record.valueBefore(object, cascadingField) != v1alpha1.True {
 		spec[cascadingField] = false
 	}
 	if left := withoutMetadataKeys(hc.Spec.PropagatedLabels,
@@ -97,7 +98,8 @@ func (u *undoer) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Plac
 		spec[labelsField] = left
 	}
 	if left := withoutMetadataKeys(hc.Spec.PropagatedAnnotations,
-		u.Peer.Record.keysAddedSince(object, annotationsField, place.Annotations)); len(left) < len(hc.Spec.PropagatedAnnotations) {
+		u.Peer.Record.keysAddedSince(object, annotationsField,
+			place.Annotations)); len(left) < len(hc.Spec.PropagatedAnnotations) {
 		spec[annotationsField] = left
 	}
 	if len(spec) > 0 {
@@ -106,7 +108,8 @@ func (u *undoer) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Plac
 }
 
 func withoutMetadataKeys(have []v1alpha1.MetadataKey, taken []string) []v1alpha1.MetadataKey {
-	return slices.DeleteFunc(slices.Clone(have), func(key v1alpha1.MetadataKey) bool { return slices.Contains(taken, string(key)) })
+	return slices.DeleteFunc(slices.Clone(have),
+		func(key v1alpha1.MetadataKey) bool { return slices.Contains(taken, string(key)) })
 }
 
 // isSourceOfMigration reports whether an object is a source that this migration made.
@@ -125,7 +128,8 @@ func (u *undoer) undoTenantObjects() {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.Tenants)) {
-		if lns := u.LNamespaces[name]; lns != nil && u.Peer.Record.isMadeByMigration(warrenObject("LNamespace", "", name), lns) {
+		if lns := u.LNamespaces[name]; lns != nil &&
+			u.Peer.Record.isMadeByMigration(warrenObject("LNamespace", "", name), lns) {
 			u.draft.addDeleteStep(1, warrenObject("LNamespace", "", name), lns)
 		}
 	}
@@ -156,7 +160,8 @@ func (u *undoer) undoCopyLabels() {
 			labels[key] = u.peer.copyLabel.value
 		}
 		u.draft.addRelabelStep(Release, 0, object, labels,
-			map[string]string{v1alpha1.AnnotationSourceHash: u.Peer.Record.valueBefore(objectFromMetadata(object), v1alpha1.AnnotationSourceHash)})
+			map[string]string{v1alpha1.AnnotationSourceHash: u.Peer.Record.valueBefore(objectFromMetadata(object),
+				v1alpha1.AnnotationSourceHash)})
 	}
 	for _, slot := range sortedSlots(sources) {
 		object := objects[slot]
@@ -169,7 +174,8 @@ func (u *undoer) undoCopyLabels() {
 			labels[v1alpha1.LabelPropagate] = u.Peer.Record.valueBefore(objectFromMetadata(object), v1alpha1.LabelPropagate)
 		}
 		if s := u.Sources[slot].Select; s != "" && object.Annotations[v1alpha1.AnnotationSelect] == s {
-			annotations[v1alpha1.AnnotationSelect] = u.Peer.Record.valueBefore(objectFromMetadata(object), v1alpha1.AnnotationSelect)
+			annotations[v1alpha1.AnnotationSelect] = u.Peer.Record.valueBefore(objectFromMetadata(object),
+				v1alpha1.AnnotationSelect)
 		}
 		u.draft.addRelabelStep(Release, 1, object, labels, annotations)
 	}

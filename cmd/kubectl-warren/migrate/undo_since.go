@@ -61,7 +61,8 @@ func (u *undoer) wasPlacedByMigration(name string) bool {
 // leavesAllTrees reports whether a namespace was in none of Warren's trees before the migration.
 func (u *undoer) leavesAllTrees(name string) bool {
 	object := objectFromMetadata(u.Namespaces[name])
-	return cmp.Or(u.Peer.Record.valueBefore(object, v1alpha1.LabelType), u.Peer.Record.valueBefore(object, v1alpha1.LabelParent)) == ""
+	return cmp.Or(u.Peer.Record.valueBefore(object, v1alpha1.LabelType),
+		u.Peer.Record.valueBefore(object, v1alpha1.LabelParent)) == ""
 }
 
 // undoInheritedValues restores the labels and annotations that namespaces had before they inherited other values. It

@@ -67,7 +67,8 @@ func (p *placement) whyNotSettled(hc *v1alpha1.HierarchyConfiguration) error {
 	case applied.Status != metav1.ConditionTrue:
 		return p.notCarriedOut(applied.Reason + ": " + applied.Message)
 	case halted != nil && halted.Status == metav1.ConditionTrue:
-		return fmt.Errorf("namespace %s has the place that was asked for, but is halted there: %s: %s", p.name, halted.Reason, halted.Message)
+		return fmt.Errorf("namespace %s has the place that was asked for, but is halted there: %s: %s", p.name,
+			halted.Reason, halted.Message)
 	}
 	return nil
 }

@@ -98,7 +98,8 @@ func isPlain(namespace *metav1.PartialObjectMetadata) bool {
 			return false
 		}
 	}
-	return namespace.DeletionTimestamp == nil && namespace.Name != metav1.NamespaceDefault && !strings.HasPrefix(namespace.Name, "kube-")
+	return namespace.DeletionTimestamp == nil && namespace.Name != metav1.NamespaceDefault &&
+		!strings.HasPrefix(namespace.Name, "kube-")
 }
 
 // markNamespace lets the namespace join the tree of the parent, or become a root, once. A namespace that has a place
@@ -157,7 +158,8 @@ func (p *placement) printChange(namespace *metav1.PartialObjectMetadata, changed
 func (p *placement) takeBack(ctx context.Context, refusal error) error {
 	if p.marked != nil {
 		if _, err := change.Mark(ctx, p.api, p.marked, "", p.change); err != nil {
-			return fmt.Errorf("%w; annotation %s of namespace %s is still set: remove it", refusal, v1alpha1.AnnotationAdopt, p.name)
+			return fmt.Errorf("%w; annotation %s of namespace %s is still set: remove it", refusal, v1alpha1.AnnotationAdopt,
+				p.name)
 		}
 	}
 	if p.madeRoot {
@@ -165,7 +167,8 @@ func (p *placement) takeBack(ctx context.Context, refusal error) error {
 			return change.Labels{v1alpha1.LabelType: ""}, nil
 		})
 		if err != nil {
-			return fmt.Errorf("%w; namespace %s is still a root; to undo this: kubectl warren set-type %s none", refusal, p.parent, p.parent)
+			return fmt.Errorf("%w; namespace %s is still a root; to undo this: kubectl warren set-type %s none", refusal,
+				p.parent, p.parent)
 		}
 	}
 	return refusal

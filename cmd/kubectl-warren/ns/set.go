@@ -81,7 +81,8 @@ func (w *wishes) fields(flags *pflag.FlagSet) (map[string]any, error) {
 	return fields, nil
 }
 
-func setHierarchy(ctx context.Context, inv *invocation.Invocation, name string, fields map[string]any, wait bool, c change.Options) error {
+func setHierarchy(ctx context.Context, inv *invocation.Invocation, name string, fields map[string]any, wait bool,
+	c change.Options) error {
 	if err := invocation.CheckNamespaces(name); err != nil {
 		return err
 	}

@@ -71,7 +71,8 @@ func optionsCommand(warren *cobra.Command) *cobra.Command {
 		Use: "options", Short: "List the flags of kubectl, which every command takes", Args: cobra.NoArgs,
 		Example: "  kubectl warren options",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(cmd.OutOrStdout(), "Every command takes these flags of kubectl:\n\n", warren.PersistentFlags().FlagUsages())
+			_, err := fmt.Fprint(cmd.OutOrStdout(), "Every command takes these flags of kubectl:\n\n",
+				warren.PersistentFlags().FlagUsages())
 			return err
 		},
 	}

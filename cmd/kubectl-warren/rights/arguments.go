@@ -31,7 +31,8 @@ var nameless = []string{"create", "list", "watch", "deletecollection"}
 var unlisted = []string{"users", "groups", "uids", "userextras"}
 
 // readQuestion reads a verb and RESOURCE[/NAME] as `kubectl auth can-i` does, in the namespace of the command line.
-func readQuestion(inv *invocation.Invocation, cmd *cobra.Command, verb, resource, subresource string) (*Reporter, Question, error) {
+func readQuestion(inv *invocation.Invocation, cmd *cobra.Command,
+	verb, resource, subresource string) (*Reporter, Question, error) {
 	namespace, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, Question{}, err
@@ -47,7 +48,8 @@ func readQuestion(inv *invocation.Invocation, cmd *cobra.Command, verb, resource
 
 // ReadQuestion completes asked, in which a person has written the resource as RESOURCE[/NAME]. The namespace of asked
 // counts only if the resource is namespaced; namespaced reports that.
-func ReadQuestion(ctx context.Context, inv *invocation.Invocation, asked Question) (_ *Reporter, q Question, namespaced bool, err error) {
+func ReadQuestion(ctx context.Context, inv *invocation.Invocation,
+	asked Question) (_ *Reporter, q Question, namespaced bool, err error) {
 	resource, name, named := strings.Cut(asked.Resource, "/")
 	if resource == "" || asked.Verb == "" || named && name == "" {
 		return nil, q, false, fmt.Errorf("name a verb and a RESOURCE or RESOURCE/NAME, such as: delete secrets/db")
@@ -60,7 +62,8 @@ func ReadQuestion(ctx context.Context, inv *invocation.Invocation, asked Questio
 	if err != nil {
 		return nil, q, false, err
 	}
-	q = Question{Verb: asked.Verb, Group: found.Group, Resource: found.Resource, Subresource: asked.Subresource, Name: name}
+	q = Question{Verb: asked.Verb, Group: found.Group, Resource: found.Resource, Subresource: asked.Subresource,
+		Name: name}
 	switch {
 	case namespaced:
 		q.Namespace = asked.Namespace

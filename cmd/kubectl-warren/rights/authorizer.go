@@ -57,7 +57,8 @@ func (a *asker) askWhetherMay(ctx context.Context, id Identity, q Question) (rig
 // reviewsForQuestion returns the reviews that can answer the question, to be tried in order: SubjectAccessReview,
 // LocalSubjectAccessReview (which a namespace's admin may create) and, about the caller, SelfSubjectAccessReview.
 func (a *asker) reviewsForQuestion(ctx context.Context, id Identity, q Question) ([]review, error) {
-	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups, ResourceAttributes: q.resourceAttributes()}
+	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups,
+		ResourceAttributes: q.resourceAttributes()}
 	anybody := &authorizationv1.SubjectAccessReview{Spec: spec}
 	ways := []review{{"subjectaccessreviews", anybody, &anybody.Status}}
 	if q.Namespace != "" {

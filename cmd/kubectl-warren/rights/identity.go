@@ -58,7 +58,8 @@ func (id Identity) equalsIdentity(other Identity) bool {
 
 // Unraised returns the identity without the tenants' groups of sudoers.
 func (id Identity) Unraised() Identity {
-	groups := slices.DeleteFunc(slices.Clone(id.Groups), func(g string) bool { return strings.HasSuffix(g, v1alpha1.SudoersSuffix) })
+	groups := slices.DeleteFunc(slices.Clone(id.Groups),
+		func(g string) bool { return strings.HasSuffix(g, v1alpha1.SudoersSuffix) })
 	return Identity{User: id.User, Groups: groups}
 }
 

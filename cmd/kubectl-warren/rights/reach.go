@@ -42,7 +42,8 @@ func (s *survey) reachOfRule(rule rbacv1.PolicyRule, group, resource string) rea
 		if len(rule.ResourceNames) == 0 {
 			return names
 		}
-		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(rule.ResourceNames, name) })
+		return slices.DeleteFunc(slices.Clone(names),
+			func(name string) bool { return !slices.Contains(rule.ResourceNames, name) })
 	}
 	in := func(of string) bool { return group == of || group == rbacv1.APIGroupAll }
 	switch {

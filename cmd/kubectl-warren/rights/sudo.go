@@ -105,7 +105,8 @@ func (r *Reporter) Raise(ctx context.Context, tenant string, q Question) (Identi
 	return r.askerAsCaller().raiseBySudo(ctx, caller, tenant, q)
 }
 
-func (a *asker) raiseByForm(ctx context.Context, f form, id Identity, name string, q Question) (Identity, Answer, error) {
+func (a *asker) raiseByForm(ctx context.Context, f form, id Identity, name string,
+	q Question) (Identity, Answer, error) {
 	first := []Question{{Verb: f.verb, Group: f.group, Resource: "groups", Name: v1alpha1.SudoersGroup(name)}}
 	if f.on != "" {
 		on := q

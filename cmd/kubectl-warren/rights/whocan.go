@@ -109,7 +109,8 @@ func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) (
 }
 
 // sudoersWhoMay returns the sudoers that may sudo and then make the request, or for whom this is unknown.
-func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, name string, via []Via, q Question) ([]Holder, error) {
+func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, name string, via []Via,
+	q Question) ([]Holder, error) {
 	var holders []Holder
 	for _, s := range sudoers {
 		as, answer, err := a.raiseBySudo(ctx, identityOfSubject(s), name, q)

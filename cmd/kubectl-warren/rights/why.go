@@ -111,7 +111,8 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 
 // reasonsWithSudo returns the bindings that allow the request to the impersonated identity, and the pairs that let the
 // person impersonate it.
-func (a *asker) reasonsWithSudo(ctx context.Context, id, as Identity, name string, q Question, v rightDecision) ([]Via, error) {
+func (a *asker) reasonsWithSudo(ctx context.Context, id, as Identity, name string, q Question,
+	v rightDecision) ([]Via, error) {
 	all, err := a.read.bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
@@ -131,7 +132,8 @@ func (a *asker) reasonsWithSudo(ctx context.Context, id, as Identity, name strin
 
 // candidateTenants returns the tenants whose sudo may allow the request: place, the tenant of the question's namespace,
 // and those that list the person. If the caller may not list tenants, addOwnTenants finds the latter.
-func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) (place string, names []string, err error) {
+func (r *reader) candidateTenants(ctx context.Context, id Identity,
+	q Question) (place string, names []string, err error) {
 	place, err = r.tenantOfQuestion(ctx, q)
 	if err != nil {
 		return "", nil, err
@@ -152,7 +154,8 @@ func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) 
 	}
 	for _, lns := range list.Items {
 		r.memory.tenants.rememberValue(lns.Name, &tenant{exists: Yes, spec: lns.Spec})
-		listed := slices.ContainsFunc(lns.Spec.Sudoers, func(s v1alpha1.Subject) bool { return id.matchesSubject(subjectOfBinding(s)) })
+		listed := slices.ContainsFunc(lns.Spec.Sudoers,
+			func(s v1alpha1.Subject) bool { return id.matchesSubject(subjectOfBinding(s)) })
 		if listed && lns.Name != place {
 			names = append(names, lns.Name)
 		}
@@ -231,7 +234,8 @@ func (y *Why) Sentence() string {
 	case plain.Allowed == Yes:
 		return who + " may, without sudo."
 	case raised.Allowed == Yes && plain.Allowed == Unknown:
-		return who + " may, with sudo of " + raised.Tenant + ". Without sudo, the answer is not known: you may not read all that decides it."
+		return who + " may, with sudo of " + raised.Tenant +
+			". Without sudo, the answer is not known: you may not read all that decides it."
 	case raised.Allowed == Yes:
 		return who + " may, but only with sudo of " + raised.Tenant + "."
 	case plain.Allowed == No && raised.Allowed == No:

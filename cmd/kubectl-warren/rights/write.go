@@ -22,7 +22,8 @@ func (a *Access) Write(w io.Writer) error {
 		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
 	}
 	for _, e := range a.Subjects {
-		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.WithSudo), a.namespacesOfEntry(e), joinTableCell(describeBriefly(e.Via))}
+		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.WithSudo), a.namespacesOfEntry(e),
+			joinTableCell(describeBriefly(e.Via))}
 		if len(e.Via) == 0 && len(a.Incomplete) > 0 {
 			rights = []any{Unknown, Unknown, Unknown, Unknown}
 		}

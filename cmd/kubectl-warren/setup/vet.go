@@ -60,7 +60,8 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o := &vetOptions{output: invocation.AddFormat(cmd, "Output format"), namespace: invocation.AddOperatorNamespace(cmd)}
-	cmd.Flags().StringVar(&o.role, "role", "", "ClusterRole to compare, in place of access.userClusterRole of the operator's configuration")
+	cmd.Flags().StringVar(&o.role, "role", "",
+		"ClusterRole to compare, in place of access.userClusterRole of the operator's configuration")
 	cmd.Flags().BoolVar(&o.write, "write", false,
 		"Write a list of the rights that the ClusterRole has now, named after the version of Kubernetes, instead of comparing")
 	cmd.Flags().StringVar(&o.dir, "dir", ".", "With --write, the folder of the list")
@@ -112,7 +113,8 @@ func readRole(ctx context.Context, inv *invocation.Invocation, o *vetOptions) (*
 
 // userClusterRole returns the ClusterRole that the operator's configuration names, or admin if the configuration can't
 // be read.
-func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client.Reader, namespace string) (string, error) {
+func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client.Reader,
+	namespace string) (string, error) {
 	name, text, err := gather.ReadStoredConfig(ctx, api, namespace)
 	if failure.Unavailable(err) {
 		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is compared; set "+

@@ -46,7 +46,8 @@ func writeList(ctx context.Context, inv *invocation.Invocation, o *vetOptions) e
 		Rules:    rolevetting.Rights(found.role.Rules), APIResources: resources,
 	}
 	for _, danger := range rolevetting.Messages(rolevetting.Compare(found.role, list), rolevetting.Danger) {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the list will hold a dangerous right, which stays reported: %s\n", danger)
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the list will hold a dangerous right, which stays reported: %s\n",
+			danger)
 	}
 	file := filepath.Join(o.dir, rolevetting.FileName(found.server.minor))
 	old, err := os.ReadFile(file)

@@ -85,7 +85,8 @@ func deleteSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 
 // findSub finds the SubNamespace of a namespace: in parent or, if that is "", in the parent that the label names. It
 // returns the namespace too; nil if that SubNamespace doesn't own it, or if the user may not read it.
-func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1alpha1.SubNamespace, *metav1.PartialObjectMetadata, error) {
+func findSub(ctx context.Context, api client.Reader,
+	parent, name string) (*v1alpha1.SubNamespace, *metav1.PartialObjectMetadata, error) {
 	namespace, err := gather.ReadNamespace(ctx, api, name)
 	switch {
 	case (apierrors.IsNotFound(err) || failure.Refused(err)) && parent == "":
@@ -101,7 +102,8 @@ func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1al
 		case parent == "" && err != nil:
 			return nil, nil, err
 		case parent == "" && !bound:
-			return nil, nil, fmt.Errorf("namespace %s is not bound: it is only placed below %s, and no SubNamespace owns it", name, above)
+			return nil, nil, fmt.Errorf("namespace %s is not bound: it is only placed below %s, and no SubNamespace owns it",
+				name, above)
 		case parent == "":
 			parent = above
 		case parent != above || !bound:
@@ -119,7 +121,8 @@ func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1al
 
 // letCascade sets allowCascadingDeletion on a namespace and prints that at once: the field stays set even if the
 // deletion fails.
-func letCascade(ctx context.Context, inv *invocation.Invocation, api client.Client, name string, c change.Options) error {
+func letCascade(ctx context.Context, inv *invocation.Invocation, api client.Client, name string,
+	c change.Options) error {
 	hc, operation, err := change.WriteHierarchy(ctx, api, name, map[string]any{"allowCascadingDeletion": true}, c)
 	if err != nil {
 		return err

@@ -53,7 +53,8 @@ func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent stri
 		}
 		above, bound := now.Labels[v1alpha1.LabelParent], now.Labels[v1alpha1.LabelBound] == v1alpha1.True
 		if bound && above != "" && above != parent {
-			return nil, fmt.Errorf("namespace %s belongs to SubNamespace %s/%s: use kubectl warren move %s %s", name, above, name, name, parent)
+			return nil, fmt.Errorf("namespace %s belongs to SubNamespace %s/%s: use kubectl warren move %s %s", name, above,
+				name, name, parent)
 		}
 		return change.Labels{
 			v1alpha1.LabelType: "", v1alpha1.LabelTemplate: "", v1alpha1.LabelParent: parent, v1alpha1.LabelBound: v1alpha1.True,
@@ -100,7 +101,8 @@ func checkGraft(ctx context.Context, api client.Reader, name, parent string) err
 		return err
 	}
 	if hc != nil && hc.Spec.Parent != nil && *hc.Spec.Parent != "" && *hc.Spec.Parent != parent {
-		return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s --parent %s first", name, name, parent)
+		return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s --parent %s first", name,
+			name, parent)
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ func CreateCommand(inv *invocation.Invocation) *cobra.Command {
 	tenant.users.addFlags(cmd, "user", "who works in the namespaces of the tree")
 	tenant.managers.addFlags(cmd, "manager", "who may change this LNamespace")
 	tenant.sudoers.addFlags(cmd, "sudoer", "who may raise their rights with sudo")
-	cmd.Flags().StringVar(&tenant.template, "template", "", "Template namespace that the tree references (cluster admins only)")
+	cmd.Flags().StringVar(&tenant.template, "template", "",
+		"Template namespace that the tree references (cluster admins only)")
 	cmd.Flags().StringVar(&tenant.costCenter, "cost-center", "", "Cost center that pays for the tenant")
 	cmd.Flags().StringVar(&tenant.owner, "owner", "", "Contact for finance, for example a mail address")
 	tenant.change = change.AddFlags(cmd)

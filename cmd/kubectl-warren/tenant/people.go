@@ -85,7 +85,8 @@ func listCommand(inv *invocation.Invocation, cmd *cobra.Command, edit edit) *cob
 
 // untilOthersRest is how long a change is tried again while others, such as the operator in the status, change the same
 // LNamespace.
-var untilOthersRest = wait.Backoff{Steps: 12, Duration: 20 * time.Millisecond, Factor: 1.5, Jitter: 1, Cap: 2 * time.Second}
+var untilOthersRest = wait.Backoff{Steps: 12, Duration: 20 * time.Millisecond, Factor: 1.5, Jitter: 1,
+	Cap: 2 * time.Second}
 
 // changeList changes the list of the LNamespace, and begins anew if the LNamespace has changed since it was read.
 func (l *listed) changeList(ctx context.Context, inv *invocation.Invocation, name, verb string, edit edit) error {
@@ -166,7 +167,8 @@ func (l *listed) subject(name string) (v1alpha1.Subject, error) {
 	case subject.Kind == v1alpha1.SubjectServiceAccount:
 		return serviceAccount(name, l.namespace)
 	case strings.HasPrefix(name, "system:serviceaccount:"):
-		return subject, fmt.Errorf("%s is a service account: write --kind ServiceAccount, and its name as NAMESPACE:NAME", name)
+		return subject, fmt.Errorf("%s is a service account: write --kind ServiceAccount, and its name as NAMESPACE:NAME",
+			name)
 	case l.namespace != "":
 		return subject, fmt.Errorf("--namespace is for --kind ServiceAccount: a %s has no namespace", subject.Kind)
 	}
@@ -184,21 +186,25 @@ func serviceAccount(text, given string) (v1alpha1.Subject, error) {
 	case name == "" || strings.Contains(name, ":"):
 		return account, fmt.Errorf("invalid service account %q: write NAMESPACE:NAME, as in ci:deployer", text)
 	case !qualified && given == "":
-		return account, fmt.Errorf("the namespace of service account %s is missing: write NAMESPACE:%s, or add --namespace", text, text)
+		return account, fmt.Errorf("the namespace of service account %s is missing: write NAMESPACE:%s, or add --namespace",
+			text, text)
 	case given != "" && given != namespace:
-		return account, fmt.Errorf("%q names namespace %s, and --namespace names %s: name one of them", text, namespace, given)
+		return account, fmt.Errorf("%q names namespace %s, and --namespace names %s: name one of them", text, namespace,
+			given)
 	}
 	return account, invocation.CheckName("namespace", namespace)
 }
 
-func addSubject(_ *listed, present []v1alpha1.Subject, subject v1alpha1.Subject) (after []v1alpha1.Subject, done bool, err error) {
+func addSubject(_ *listed, present []v1alpha1.Subject,
+	subject v1alpha1.Subject) (after []v1alpha1.Subject, done bool, err error) {
 	if slices.Contains(present, subject) {
 		return present, false, nil
 	}
 	return append(slices.Clone(present), subject), true, nil
 }
 
-func removeSubject(l *listed, present []v1alpha1.Subject, subject v1alpha1.Subject) (after []v1alpha1.Subject, done bool, err error) {
+func removeSubject(l *listed, present []v1alpha1.Subject,
+	subject v1alpha1.Subject) (after []v1alpha1.Subject, done bool, err error) {
 	if i := slices.Index(present, subject); i >= 0 {
 		return slices.Delete(slices.Clone(present), i, i+1), true, nil
 	}
@@ -209,5 +215,6 @@ func removeSubject(l *listed, present []v1alpha1.Subject, subject v1alpha1.Subje
 	for _, other := range present {
 		names = append(names, other.String())
 	}
-	return nil, false, fmt.Errorf("%s is not among the %s of %s: those are %s", subject, l.list.Value, l.tenant, strings.Join(names, ", "))
+	return nil, false, fmt.Errorf("%s is not among the %s of %s: those are %s", subject, l.list.Value, l.tenant,
+		strings.Join(names, ", "))
 }

@@ -149,7 +149,8 @@ func readAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionK
 
 // readPlace reads the object of a namespace as metadata. A Secret is read whole, to know its type: the right to get it
 // includes its content.
-func readPlace(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace, name string) (Place, error) {
+func readPlace(ctx context.Context, api client.Reader, kind schema.GroupVersionKind,
+	namespace, name string) (Place, error) {
 	place := Place{Namespace: namespace}
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)

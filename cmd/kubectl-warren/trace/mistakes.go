@@ -102,7 +102,8 @@ func excludedKeys(what, by string, source, here map[string]string, excluded func
 	var missing []string
 	for key := range source {
 		_, there := here[key]
-		if !there && excluded != nil && excluded(key) && !v1alpha1.IsReservedKey(key) && key != corev1.LastAppliedConfigAnnotation {
+		if !there && excluded != nil && excluded(key) && !v1alpha1.IsReservedKey(key) &&
+			key != corev1.LastAppliedConfigAnnotation {
 			missing = append(missing, key)
 		}
 	}

@@ -57,7 +57,8 @@ func ReadReach(ctx context.Context, api client.Reader, view tree.View, kind sche
 	if err != nil {
 		return nil, err
 	}
-	reach := &Reach{Object: Object{kind.Group, kind.Kind, namespace, name}, Problem: WhyNotCopied(view.Forest, kind.GroupKind(), source)}
+	reach := &Reach{Object: Object{kind.Group, kind.Kind, namespace, name},
+		Problem: WhyNotCopied(view.Forest, kind.GroupKind(), source)}
 	if from, mode, ok := Origin(kind.GroupKind(), source); ok {
 		reach.From, reach.Mode = from, mode
 		return reach, nil

@@ -119,7 +119,8 @@ func Of(c Case) *Trace {
 	if at, s := c.wantedSource(); s != nil && s.Mode == v1alpha1.ModeCreate {
 		t.Notes = append(t.Notes, "the source in "+at+" has mode create, so any object of this name is left as it is")
 	} else if s != nil {
-		t.Notes = append(t.Notes, "it has the name of a copy from "+at+": rename or delete it, then the operator writes the copy")
+		t.Notes = append(t.Notes, "it has the name of a copy from "+at+
+			": rename or delete it, then the operator writes the copy")
 	}
 	return t
 }
@@ -243,7 +244,8 @@ func (c Case) describeFound(p Place) string {
 	case s == nil && c.whyNoSource(p.Object) != "":
 		return "no source: " + c.whyNoSource(p.Object)
 	case s == nil && !c.Configured:
-		return "it lacks the label " + v1alpha1.LabelPropagate + ": no source, unless the configuration has the kind in mode All"
+		return "it lacks the label " + v1alpha1.LabelPropagate +
+			": no source, unless the configuration has the kind in mode All"
 	case s == nil:
 		return "no source: it lacks the label " + v1alpha1.LabelPropagate
 	case s.Invalid != "":

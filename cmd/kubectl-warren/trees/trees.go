@@ -81,7 +81,8 @@ func Draw(inv *invocation.Invocation, view tree.View, names []string, format, no
 
 // readForest lists everything. If the user may not list namespaces, it walks from names, or from what the user can
 // find.
-func readForest(ctx context.Context, inv *invocation.Invocation, api client.Client, names []string) (view tree.View, err error) {
+func readForest(ctx context.Context, inv *invocation.Invocation, api client.Client,
+	names []string) (view tree.View, err error) {
 	if view, err = gather.Forest(ctx, api); !failure.Refused(err) {
 		return view, err
 	}
@@ -97,7 +98,8 @@ func readForest(ctx context.Context, inv *invocation.Invocation, api client.Clie
 	return view, err
 }
 
-func walkOwn(ctx context.Context, inv *invocation.Invocation, api client.Client) (view tree.View, closed, unseen []string, err error) {
+func walkOwn(ctx context.Context, inv *invocation.Invocation,
+	api client.Client) (view tree.View, closed, unseen []string, err error) {
 	tops, err := inv.FindTops(ctx, api)
 	if err != nil {
 		return view, nil, nil, err

@@ -100,7 +100,8 @@ func (v *server) readAction(ctx context.Context, asked url.Values) (*changes.Act
 	}
 	switch ask("do") {
 	case "add":
-		subject := v1alpha1.Subject{Kind: v1alpha1.SubjectKind(ask("kind")), Namespace: ask("namespace"), Name: asked.Get("name")}
+		subject := v1alpha1.Subject{Kind: v1alpha1.SubjectKind(ask("kind")), Namespace: ask("namespace"),
+			Name: asked.Get("name")}
 		if subject.Kind != v1alpha1.SubjectServiceAccount {
 			subject.Namespace = ""
 		}
@@ -156,7 +157,8 @@ func (v *server) previewAction(ctx context.Context, page *actionPage, action *ch
 
 // findSudo returns the identity that the caller may impersonate by sudo of the change's tenant; nil if the caller is
 // not known to be a sudoer of it, or impersonates a user already.
-func (v *server) findSudo(ctx context.Context, action *changes.Action) (tenant string, as *rest.ImpersonationConfig, err error) {
+func (v *server) findSudo(ctx context.Context,
+	action *changes.Action) (tenant string, as *rest.ImpersonationConfig, err error) {
 	if *v.inv.Flags.Impersonate != "" {
 		return "", nil, nil
 	}

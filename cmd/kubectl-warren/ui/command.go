@@ -60,7 +60,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&s.port, "port", 0, "Listen on this port of 127.0.0.1, for a tunnel; 0 chooses a free port, at a random loopback address if the system has several")
 	cmd.Flags().BoolVar(&s.open, "open", false, "Open the page in the browser")
-	cmd.Flags().BoolVar(&s.allowChanges, "allow-changes", false, "Let the page change what you confirm there; else it shows commands to copy")
+	cmd.Flags().BoolVar(&s.allowChanges, "allow-changes", false,
+		"Let the page change what you confirm there; else it shows commands to copy")
 	cmd.Flags().DurationVar(&s.lifetime, "lifetime", usualLifetime, "End after this time, at most 24h")
 	cmd.Flags().StringVar(&s.auditLog, "audit-log", "", "Audit log of the API server, for the history of sudo")
 	cmd.RunE = func(cmd *cobra.Command, roots []string) error {

@@ -58,7 +58,8 @@ func (v *server) serveUnknown(w http.ResponseWriter, _ *http.Request) {
 
 // serveAsset answers with the icon, or one of the style sheets and modules.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
-	name, types := r.PathValue("file"), map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+	name, types := r.PathValue("file"), map[string]string{"css": "text/css; charset=utf-8",
+		"js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 	_, extension, _ := strings.Cut(name, ".")
 	contentType := types[extension]
 	for _, files := range []fs.FS{assets, graph.Assets} {

@@ -30,7 +30,8 @@ func (v *server) readReach(ctx context.Context, namespace, resource, name string
 	if err != nil {
 		return nil, nil, err
 	}
-	if kind := mapping.GroupVersionKind.GroupKind(); mapping.Scope.Name() != meta.RESTScopeNameNamespace || !configfile.CanBePropagated(kind) {
+	if kind := mapping.GroupVersionKind.GroupKind(); mapping.Scope.Name() != meta.RESTScopeNameNamespace ||
+		!configfile.CanBePropagated(kind) {
 		return nil, nil, fmt.Errorf("%w: %s are never propagated", errUnknownPage, mapping.Resource.GroupResource())
 	}
 	api, err := reading.Connect()

@@ -34,7 +34,8 @@ func (v *server) serveQuestion(w http.ResponseWriter, r *http.Request) {
 func (v *server) fillAnswer(r *http.Request, frame *frame, page *questionPage) {
 	ask := func(name string) string { return strings.TrimSpace(page.Asked.Get(name)) }
 	reading := v.newReading()
-	question := rights.Question{Verb: ask("verb"), Resource: resourceOf(page.Asked), Subresource: ask("subresource"), Namespace: ask("namespace")}
+	question := rights.Question{Verb: ask("verb"), Resource: resourceOf(page.Asked), Subresource: ask("subresource"),
+		Namespace: ask("namespace")}
 	for _, word := range []string{question.Verb, question.Resource, ask("user")} {
 		if strings.HasPrefix(word, "-") { // in the command it would be a flag
 			frame.Error = sentence(fmt.Errorf("%q begins with -: must be a verb, a resource or a user", word))

@@ -42,7 +42,8 @@ func (v *server) runListener(ctx context.Context) error {
 	// ending does not inherit the cause of ctx, which names a signal.
 	ending, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	over := time.AfterFunc(v.settings.lifetime, func() { end(fmt.Errorf("kubectl warren ui has ended: --lifetime %s is over", v.settings.lifetime)) })
+	over := time.AfterFunc(v.settings.lifetime,
+		func() { end(fmt.Errorf("kubectl warren ui has ended: --lifetime %s is over", v.settings.lifetime)) })
 	defer over.Stop()
 	context.AfterFunc(ctx, func() { end(errors.New("kubectl warren ui has ended")) })
 
@@ -104,7 +105,8 @@ func (v *server) printAddress(ctx context.Context, origin string) (removeFile fu
 		v.guard.OnLogin(login, removeFile)
 	}
 	printAddress := func() error {
-		_, err := terminal.Fprintf(out, "forest of %s as %s:\n%s%s\n", v.place, v.describeReader(), origin, v.guard.NewLogin())
+		_, err := terminal.Fprintf(out, "forest of %s as %s:\n%s%s\n", v.place, v.describeReader(), origin,
+			v.guard.NewLogin())
 		return err
 	}
 	if err := printAddress(); err != nil {

@@ -103,7 +103,8 @@ func changesLists(tenant string) rights.Question {
 
 // createsSubNamespaces is the question whether somebody may create sub-namespaces of a namespace.
 func createsSubNamespaces(namespace string) rights.Question {
-	return rights.Question{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "subnamespaces", Namespace: namespace}
+	return rights.Question{Verb: "create", Group: v1alpha1.GroupVersion.Group, Resource: "subnamespaces",
+		Namespace: namespace}
 }
 
 // isOffered reports whether the pages offer what needs a right: the caller has it, may have it, or has it by sudo of
@@ -145,7 +146,8 @@ func (v *server) readOwnRights(ctx context.Context, tenant string) ([]string, er
 		if err != nil {
 			return nil, err
 		}
-		may := map[rights.Answer]string{rights.Yes: "you may ", rights.No: "you may not ", rights.Unknown: "not known whether you may "}
+		may := map[rights.Answer]string{rights.Yes: "you may ", rights.No: "you may not ",
+			rights.Unknown: "not known whether you may "}
 		sentences = append(sentences, may[answer]+one.what)
 	}
 	return sentences, nil
@@ -153,7 +155,8 @@ func (v *server) readOwnRights(ctx context.Context, tenant string) ([]string, er
 
 // readTenantEvents returns the Events about an LNamespace, the newest last. Events about objects without a namespace
 // are in namespace default.
-func readTenantEvents(ctx context.Context, api client.Reader, name string, unread *[]string) (newest []describe.Event, leftOut int, err error) {
+func readTenantEvents(ctx context.Context, api client.Reader, name string,
+	unread *[]string) (newest []describe.Event, leftOut int, err error) {
 	var events []describe.Event
 	fields := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": name}
 	err = gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {

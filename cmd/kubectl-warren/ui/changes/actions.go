@@ -167,7 +167,8 @@ func AddSubject(tenant *v1alpha1.LNamespace, list string, subject v1alpha1.Subje
 		return patchTenant(tenant.Name, title, operation{"test", "/metadata/generation", tenant.Generation},
 			operation{"add", "/spec/" + list, []v1alpha1.Subject{subject}})
 	}
-	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, storedSubjects(present)}, operation{"add", "/spec/" + list + "/-", subject})
+	return patchTenant(tenant.Name, title, operation{"test", "/spec/" + list, storedSubjects(present)},
+		operation{"add", "/spec/" + list + "/-", subject})
 }
 
 // RemoveSubject returns the action that removes the subject at index place of the list users or sudoers, if it is still

@@ -61,7 +61,8 @@ func roundTrip(ctx context.Context, config *rest.Config, action *Action, uri str
 	if err != nil {
 		return Answer{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, action.Method, strings.TrimSuffix(server.String(), "/")+uri, bytes.NewReader(action.Body))
+	request, err := http.NewRequestWithContext(ctx, action.Method, strings.TrimSuffix(server.String(), "/")+uri,
+		bytes.NewReader(action.Body))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -85,7 +86,8 @@ const testFailed = "the server rejected our request due to an error in our reque
 
 // readAnswer describes in words what the API server has answered.
 func readAnswer(response *http.Response, body []byte, action *Action) Answer {
-	answer := Answer{Done: response.StatusCode < http.StatusMultipleChoices, Refused: response.StatusCode == http.StatusForbidden}
+	answer := Answer{Done: response.StatusCode < http.StatusMultipleChoices,
+		Refused: response.StatusCode == http.StatusForbidden}
 	warnings, _ := utilnet.ParseWarningHeaders(response.Header["Warning"])
 	for _, warning := range warnings {
 		answer.Warnings = append(answer.Warnings, warning.Text)
@@ -103,7 +105,8 @@ func readAnswer(response *http.Response, body []byte, action *Action) Answer {
 	if _, reason, byWebhook := strings.Cut(answer.Sentence, " denied the request: "); byWebhook {
 		answer.Sentence = reason
 	}
-	if action.Method == http.MethodPatch && response.StatusCode == http.StatusUnprocessableEntity && status.Message == testFailed {
+	if action.Method == http.MethodPatch && response.StatusCode == http.StatusUnprocessableEntity &&
+		status.Message == testFailed {
 		answer.Sentence = errListChanged.Error()
 	}
 	return answer

@@ -114,7 +114,8 @@ func (b *Book) setFacts(facts graph.Facts, trouble Trouble, failed error) {
 	page.Head = page.Forest.Head(graph.About{})
 	page.Version = b.page.Version + 1
 	changed := b.replaceRows(page.Forest.Rows(graph.RowOptions{People: true, OpenLevels: -1}), page.Version)
-	same := !changed && b.page.Problem == page.Problem && b.page.Trouble == page.Trouble && slices.Equal(b.page.Head.Unread, page.Head.Unread)
+	same := !changed && b.page.Problem == page.Problem && b.page.Trouble == page.Trouble &&
+		slices.Equal(b.page.Head.Unread, page.Head.Unread)
 	if b.ready && same {
 		return
 	}

@@ -87,7 +87,8 @@ func (f *Follower) Run(ctx context.Context) error {
 		if i == 0 {
 			form = watchset.Metadata
 		}
-		_, err := f.set.Acquire(watchset.Static("forest"), watchset.Request{Resource: resource, Form: form, Sink: f.caches.sinks[i]})
+		_, err := f.set.Acquire(watchset.Static("forest"),
+			watchset.Request{Resource: resource, Form: form, Sink: f.caches.sinks[i]})
 		if err != nil {
 			return fmt.Errorf("following %s: %w", resource.Resource, err)
 		}

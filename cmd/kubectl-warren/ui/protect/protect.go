@@ -69,7 +69,8 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		isLogin := underRun && rest == "/" && holdsToken
 		switch {
 		case !isOwnHost(r), !isOwnOrigin(r), isPrefetch(r), !isLogin && !isOwnSite(r):
-			writeRefusal(w, http.StatusForbidden, "This request does not come from a page of kubectl warren ui: open the address as it was printed.")
+			writeRefusal(w, http.StatusForbidden,
+				"This request does not come from a page of kubectl warren ui: open the address as it was printed.")
 		case !underRun:
 			writeRefusal(w, http.StatusNotFound, "There is no such page.")
 		case isLogin:

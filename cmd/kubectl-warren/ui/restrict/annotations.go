@@ -22,7 +22,8 @@ type Reader struct{ client.Client }
 func NewReader(api client.Client) client.Client { return Reader{api} }
 
 // Get implements client.Reader.
-func (r Reader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (r Reader) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption) error {
 	err := r.Client.Get(ctx, key, object, options...)
 	if err == nil {
 		DropAnnotations(object)

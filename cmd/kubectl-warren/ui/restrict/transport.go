@@ -65,7 +65,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := t.next.RoundTrip(r)
 	if err == nil && answer.Header.Get("Location") != "" && answer.StatusCode/100 == 3 {
 		_ = answer.Body.Close()
-		return nil, &RefusedError{"follow the redirect of", r.Method, r.URL.Path, "the new address may belong to another server"}
+		return nil, &RefusedError{"follow the redirect of", r.Method, r.URL.Path,
+			"the new address may belong to another server"}
 	}
 	return answer, err
 }
@@ -87,7 +88,8 @@ func (e *RefusedError) Error() string {
 // nothing but metadata.
 func (t *Transport) checkRequest(r *http.Request) (onlyMetadata bool, err error) {
 	path, within := strings.CutPrefix(r.URL.Path, t.prefix)
-	info, err := resolver.NewRequestInfo(&http.Request{Method: r.Method, URL: &url.URL{Path: path, RawQuery: r.URL.RawQuery}})
+	info, err := resolver.NewRequestInfo(&http.Request{Method: r.Method,
+		URL: &url.URL{Path: path, RawQuery: r.URL.RawQuery}})
 	if err == nil && !within {
 		err = errors.New("its path is not below that of the API server's address: please report this defect")
 	}
@@ -128,7 +130,8 @@ var (
 // isReadWhole reports whether a request may read objects whole: those of the kinds above. Discovery, which reads no
 // objects, counts too.
 func isReadWhole(info *request.RequestInfo) bool {
-	return !info.IsResourceRequest || slices.Contains(wholeGroups, info.APIGroup) || info.APIGroup == "" && slices.Contains(wholeCore, info.Resource)
+	return !info.IsResourceRequest || slices.Contains(wholeGroups, info.APIGroup) ||
+		info.APIGroup == "" && slices.Contains(wholeCore, info.Resource)
 }
 
 // metadataForms returns the media types of a request's header Accept by which the answer holds nothing but metadata.
