@@ -42,7 +42,12 @@ func amounts(pairs ...string) v1alpha1.Budget {
 // plant makes the tenant, of which alice is user, mia manager and bob sudoer, and waits until the shares are counted.
 func plant(ctx context.Context, w *devcluster.World, hard v1alpha1.Budget) *fixture {
 	GinkgoHelper()
-	f := &fixture{World: w, root: unique("payments")}
+	return plantNamed(ctx, w, "payments", hard)
+}
+
+func plantNamed(ctx context.Context, w *devcluster.World, name string, hard v1alpha1.Budget) *fixture {
+	GinkgoHelper()
+	f := &fixture{World: w, root: unique(name)}
 	f.web, f.api, f.db = f.root+"-web", f.root+"-api", f.root+"-db"
 	f.createTenant(ctx, hard)
 	f.addSub(ctx, f.root, f.web)
@@ -128,13 +133,7 @@ func (f *fixture) create(ctx context.Context, namespace string) error {
 // refuse sends the Event of a controller whose object was refused.
 func (f *fixture) refuse(ctx context.Context, as client.Client, namespace, message string) {
 	GinkgoHelper()
-	now := metav1.Now()
-	Expect(as.Create(ctx, &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: "refused-"},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "ResourceQuota", Namespace: namespace, Name: budget.QuotaName},
-		Reason:         "FailedCreate", Message: message, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: "test"},
-		FirstTimestamp: now, LastTimestamp: now, Count: 1,
-	})).To(Succeed())
+	Expect(event(ctx, as, namespace, message)).To(Succeed())
 }
 
 // share is how many pods the share of a namespace allows.
@@ -180,13 +179,13 @@ func (f *fixture) place(ctx context.Context, namespace, parent string) {
 // fill creates pods in these namespaces in turn, each until it is refused, and tries each second, until there are as many as want.
 func (f *fixture) fill(ctx context.Context, want int, namespaces ...string) {
 	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) {
+	Eventually(ctx, func() int {
 		for _, namespace := range namespaces {
-			for f.create(ctx, namespace) == nil {
+			for f.countPods(ctx) < want && f.create(ctx, namespace) == nil {
 			}
 		}
-		g.Expect(f.countPods(ctx)).To(Equal(want))
-	}).WithPolling(longPause).Should(Succeed())
+		return f.countPods(ctx)
+	}).WithPolling(longPause).Should(Equal(want))
 }
 
 // countPods counts the pods of the tree.

@@ -188,7 +188,13 @@ var _ = Describe("namespaces that come and go", func() {
 		f := plant(ctx, world, pods(4))
 		held := pod(f.api, "")
 		held.Finalizers = []string{"example.com/held"}
-		Eventually(ctx, func() error { return f.Admin().Create(ctx, held) }).Should(Succeed())
+		Eventually(ctx, func() error {
+			err := f.Admin().Create(ctx, held)
+			if isRefused(err) {
+				f.refuse(ctx, f.Admin(), f.api, err.Error())
+			}
+			return err
+		}).WithPolling(longPause).Should(Succeed())
 		f.awaitBudget(ctx, v1alpha1.ReasonEnforced, "1")
 		Expect(f.Admin().Delete(ctx, &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: f.web, Name: f.api}})).To(Succeed())
 		r := f.record(ctx)
