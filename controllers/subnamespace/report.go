@@ -38,7 +38,7 @@ func (r *Reconciler) reportVerdict(ctx context.Context, sub *v1alpha1.SubNamespa
 	if equality.Semantic.DeepEqual(before.Status, sub.Status) {
 		return nil
 	}
-	if v.stalled && (was == nil || before.Status.ObservedGeneration < 0 || was.Reason != string(v.reason)) {
+	if v.stalled && (was == nil || before.Status.ObservedGeneration < 0 || was.Reason != string(v.reason)) && !r.isMoving(ctx, sub) {
 		r.Events.Event(sub, corev1.EventTypeWarning, string(v.reason), v.message)
 	}
 	err := r.Client.Status().Patch(ctx, sub, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
@@ -47,6 +47,21 @@ func (r *Reconciler) reportVerdict(ctx context.Context, sub *v1alpha1.SubNamespa
 		return fmt.Errorf("writing the status of SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
 	}
 	return nil
+}
+
+// isMoving reports whether kubectl warren move is taking the namespace to this SubNamespace or away from it. The next
+// step of the command ends the obstacle, so that no human needs an Event.
+func (r *Reconciler) isMoving(ctx context.Context, sub *v1alpha1.SubNamespace) bool {
+	n := r.View.Snapshot().Namespace(sub.Name)
+	if n == nil || n.Parent() == "" {
+		return false
+	}
+	if n.Parent() == sub.Annotations[v1alpha1.AnnotationMovedFrom] {
+		return true
+	}
+	owner := &v1alpha1.SubNamespace{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: n.Parent(), Name: sub.Name}, owner)
+	return err == nil && owner.Annotations[v1alpha1.AnnotationMovedFrom] == sub.Namespace
 }
 
 // reportMetadata sets condition MetadataSynced: whether the namespace carries the keys that the spec and the ancestors

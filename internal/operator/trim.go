@@ -7,15 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// trimObject removes from an object what the operator never reads, before a cache keeps the object, so that users can't fill the
-// operator's memory. It removes managedFields of all objects; of Namespaces kubectl's last-applied annotation, finalizers and owners; of
-// objects of our own kinds all labels, owners and annotations but the creator, and conditions of others. The finalizers stay, because a
-// patch lists all of them; policy warren-object-metadata bounds them. The operator changes objects of these kinds by patches alone, never
-// by a PUT, so that nothing is lost in the cluster.
+// trimObject removes from an object what the operator never reads, before a cache keeps the object, so that users can't
+// fill the operator's memory. It removes managedFields of all objects; of Namespaces kubectl's last-applied annotation,
+// finalizers and owners; of objects of our own kinds all labels, owners and annotations but creator and moved-from, and
+// conditions of others. The finalizers stay, because a patch lists all of them; policy warren-object-metadata bounds
+// them. The operator changes objects of these kinds by patches alone, never by a PUT, so that nothing is lost in the
+// cluster.
 func trimObject(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -68,10 +70,10 @@ func trimLabels(labels map[string]string) {
 }
 
 func trimMetadata(m *metav1.ObjectMeta) {
-	creator, created := m.Annotations[v1alpha1.AnnotationCreator]
-	m.Labels, m.Annotations, m.OwnerReferences, m.GenerateName = nil, nil, nil, ""
+	maps.DeleteFunc(m.Annotations, func(key, value string) bool {
+		// A user writes moved-from, and only the name of a namespace means something there.
+		return key != v1alpha1.AnnotationCreator && (key != v1alpha1.AnnotationMovedFrom || len(value) > validation.DNS1123LabelMaxLength)
+	})
+	m.Labels, m.OwnerReferences, m.GenerateName = nil, nil, ""
 	m.SetSelfLink("")
-	if created {
-		m.Annotations = map[string]string{v1alpha1.AnnotationCreator: creator}
-	}
 }

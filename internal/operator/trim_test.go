@@ -25,10 +25,11 @@ func TestTrim(t *testing.T) {
 	full := func() metav1.ObjectMeta {
 		return metav1.ObjectMeta{
 			Name: "n", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
-			Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "team": "web", v1alpha1.AnnotationCreator: "mia"},
+			Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "team": "web", v1alpha1.AnnotationCreator: "mia",
+				v1alpha1.AnnotationMovedFrom: "shop"},
 		}
 	}
-	ours := map[string]string{v1alpha1.AnnotationCreator: "mia"}
+	ours := map[string]string{v1alpha1.AnnotationCreator: "mia", v1alpha1.AnnotationMovedFrom: "shop"}
 	cases := map[string]struct {
 		object metav1.Object
 		want   map[string]string
@@ -37,7 +38,7 @@ func TestTrim(t *testing.T) {
 		"LNamespace":             {&v1alpha1.LNamespace{ObjectMeta: full()}, ours},
 		"HierarchyConfiguration": {&v1alpha1.HierarchyConfiguration{ObjectMeta: full()}, ours},
 		"Namespace": {&metav1.PartialObjectMetadata{ObjectMeta: full()},
-			map[string]string{"team": "web", v1alpha1.AnnotationCreator: "mia"}},
+			map[string]string{"team": "web", v1alpha1.AnnotationCreator: "mia", v1alpha1.AnnotationMovedFrom: "shop"}},
 		"what is written by PUT": {&rbacv1.RoleBinding{ObjectMeta: full()}, full().Annotations},
 	}
 	for name, c := range cases {
@@ -62,7 +63,8 @@ func TestTrimLargest(t *testing.T) {
 	long := strings.Repeat("x", mebibyte)
 	largest := func() metav1.ObjectMeta {
 		m := metav1.ObjectMeta{Name: "n", GenerateName: long, Labels: map[string]string{"l": long},
-			Annotations:   map[string]string{"a": long, v1alpha1.Domain + "/own": long, v1alpha1.AnnotationCreator: "mia"},
+			Annotations: map[string]string{"a": long, v1alpha1.Domain + "/own": long, v1alpha1.AnnotationCreator: "mia",
+				v1alpha1.AnnotationMovedFrom: long},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: long}}, OwnerReferences: []metav1.OwnerReference{{Name: long}}}
 		m.SetSelfLink(long)
 		for i := range 32 {

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -227,6 +228,27 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 				Should(And(active(), carry(v1alpha1.LabelParent, pay), HaveField("UID", ending.UID)))
 		}
 	})
+
+	It("SUB-M10 a kubectl warren move that succeeds, also to another tree, leaves no Warning Event about either SubNamespace",
+		func(ctx SpecContext) {
+			start(ctx, "m10")
+			warnings := func(ctx context.Context) (found []string, err error) {
+				list := &corev1.EventList{}
+				err = own.Admin().List(ctx, list)
+				for _, event := range list.Items {
+					if event.Type == corev1.EventTypeWarning && strings.HasPrefix(event.Namespace, "m10-") {
+						found = append(found, event.Namespace+": "+event.Message)
+					}
+				}
+				return found, err
+			}
+			own.grow(ctx, "m10-other/m10-near")
+			for _, to := range []string{"m10-other", "m10-near"} {
+				own.done(ctx, controlplane.Admin, "move", "m10-web", to)
+				Eventually(own.sub(to + "/m10-web")).WithContext(ctx).Should(And(beReady(), unnoted(v1alpha1.AnnotationMovedFrom)))
+				Consistently(warnings).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(BeEmpty())
+			}
+		})
 
 	It("SUB-M2 a move below its own descendant, or into a full tree, has status 1 and the API server's message; it leaves no SubNamespace, "+
 		"and parent is unchanged", func(ctx SpecContext) {
