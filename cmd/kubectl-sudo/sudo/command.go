@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -106,6 +107,9 @@ func (c *call) leadingFlags() (flags []string, err error) {
 	return kubectl.GivenFlags(c.connection), err
 }
 
+// forgotten are commands of kubectl that are the value of --reason only if its text was forgotten.
+var forgotten = []string{"apply", "auth", "create", "delete", "describe", "edit", "exec", "get", "logs", "patch", "rollout", "scale", "warren"}
+
 // validateFlags checks the values of the flags of kubectl sudo. --reason is sent in a header of each request, so it
 // must be one line.
 func (c *call) validateFlags(flags *pflag.FlagSet) error {
@@ -117,6 +121,8 @@ func (c *call) validateFlags(flags *pflag.FlagSet) error {
 		return errors.New("--tenant is empty: name a tenant, or leave it out")
 	case flags.Changed(flagReason) && c.reason == "":
 		return errors.New("--reason is empty: say why, or leave it out")
+	case slices.Contains(forgotten, c.reason):
+		return fmt.Errorf("--reason has no text: its value is %q, a command of kubectl", c.reason)
 	case strings.ContainsFunc(c.reason, unicode.IsControl):
 		return fmt.Errorf("--reason %q holds a control character: it must be one line of text", c.reason)
 	}

@@ -57,6 +57,8 @@ func TestRefusals(t *testing.T) {
 			"unknown shorthand flag: 'o' in -o: if kubectl has this flag, write it after COMMAND; see kubectl sudo --help"},
 		"a flag without its value": {there, []string{"--tenant"}, "flag needs an argument: --tenant: see kubectl sudo --help"},
 		"no reason":                {there, []string{"--reason", " ", "get", "pods"}, "--reason is empty: say why, or leave it out"},
+		"ACC-P13 if the value of --reason is a command of kubectl, as in --reason get secrets, kubectl sudo refuses the line": {
+			there, []string{"--reason", "get", "secrets"}, `--reason has no text: its value is "get", a command of kubectl`},
 		"a reason of two lines": {there, []string{"--reason", "a\nb", "get", "pods"},
 			`--reason "a\nb" holds a control character: it must be one line of text`},
 		"no tenant":          {there, []string{"--tenant=", "get", "pods"}, "--tenant is empty: name a tenant, or leave it out"},

@@ -79,9 +79,9 @@ func soleTenant(me identity) (string, error) {
 func ambiguous(me identity) error {
 	switch tenants := me.sudoTenants(); {
 	case len(tenants) > 0:
-		return errors.New("choose a tenant with --tenant: " + strings.Join(tenants, ", "))
+		return errors.New("choose a tenant with --tenant before COMMAND: " + strings.Join(tenants, ", "))
 	case me.isSudoerEverywhere():
-		return errors.New("choose a tenant with --tenant")
+		return errors.New("choose a tenant with --tenant before COMMAND")
 	}
 	return fmt.Errorf("%s is not a sudoer of any tenant", me.user)
 }

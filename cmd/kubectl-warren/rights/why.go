@@ -99,6 +99,10 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 			unsure = []string{place}
 		}
 		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
+		// Only a command that begins with kubectl sudo uses raised rights, so this report doesn't ask with them.
+		if me, err := a.read.readCaller(ctx); err == nil && id.equalsIdentity(me) && len(may) > 0 {
+			result.Note += ", which you may use: kubectl sudo warren why has the answer"
+		}
 	case len(may) > 0:
 		result.Note = "not allowed with sudo of " + strings.Join(may, " or ")
 	case len(names) == 0 && a.read.tenantsUnknown():

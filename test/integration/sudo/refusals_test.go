@@ -55,12 +55,12 @@ var _ = Describe("kubectl sudo", func() {
 			"no tenant of that name": {"vera", []string{"--tenant", "shp", "get", "pods"},
 				"there is no tenant shp, and vera is not a sudoer of any tenant: kubectl get lns lists the tenants"},
 			"no name at all": {"vera", []string{"--tenant", "a/b", "get", "pods"}, "vera is not a sudoer of a/b"},
-			"no namespace":   {"bob", []string{"auth", "whoami"}, unnamed + "choose a tenant with --tenant: payments, shop"},
+			"no namespace":   {"bob", []string{"auth", "whoami"}, unnamed + "choose a tenant with --tenant before COMMAND: payments, shop"},
 			"in a namespace of nobody": {"bob", []string{"get", "pods", "-n", "lonely"},
 				"namespace lonely does not exist, or belongs to no tenant of which bob is a sudoer: those are payments, shop"},
 			"who may see that":               {controlplane.Admin, []string{"get", "pods", "-n", "lonely"}, "namespace lonely belongs to no tenant"},
 			"who may see that there is none": {"walt", []string{"get", "pods", "-n", "nosuch"}, "there is no namespace nosuch"},
-			"who may everywhere":             {controlplane.Admin, []string{"get", "pods"}, unnamed + "choose a tenant with --tenant"},
+			"who may everywhere":             {controlplane.Admin, []string{"get", "pods"}, unnamed + "choose a tenant with --tenant before COMMAND"},
 			"with a token of nobody": {"bob", []string{"get", "pods", "-n", "pay-web", "--token=nobody"},
 				"the API server doesn't know who you are (401 Unauthorized): log in again, or choose another --context"},
 		} {
@@ -100,7 +100,7 @@ var _ = Describe("kubectl sudo", func() {
 		got := as("otto").sudo(ctx, "get", "pods")
 		Expect([]any{got.code, got.stdout}).To(Equal([]any{1, ""}))
 		Expect(got.stderr).To(And(ContainSubstring("no namespace is named"), ContainSubstring("add -n NAMESPACE"),
-			HaveSuffix("with --tenant: payments\n")))
+			HaveSuffix("with --tenant before COMMAND: payments\n")))
 
 		for _, c := range [][]string{{"otto", "payments", "warren:sudo:payments"}, {"bob", "shop", "bob"}} {
 			got = as(c[0]).sudo(ctx, "--tenant", c[1], "auth", "whoami", "-o", "json")
