@@ -42,12 +42,13 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 			"the tree\n" +
 			"or the whole cluster, and everybody who can take the token of a service account that is a sudoer.\n" +
 			"The end of the output lists what you may not read; ask a cluster admin for that.",
-		Example:           "  kubectl warren access payments\n  kubectl warren access payments -o json",
+		Example:           "  kubectl warren access payments\n  kubectl warren access payments -o wide",
 		Args:              invocation.ExactlyAsUsage("one tenant"),
 		ValidArgsFunction: completeTenant(inv),
 	}
 	everything := cmd.Flags().Bool("system", false, systemUsage)
-	output := invocation.AddFormat(cmd, "Output format")
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
+		invocation.OutputWide)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := invocation.CheckName("tenant", args[0]); err != nil {
 			return err
@@ -59,6 +60,9 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 		found, err := reporter.Access(cmd.Context(), args[0], *everything)
 		if err != nil {
 			return err
+		}
+		if output.Value == invocation.OutputWide {
+			return inv.PrintReport("", accessTable{found}, nil)
 		}
 		return inv.PrintReport(output.Value, found, accessDocument{invocation.DocumentOf("TenantAccess"), found})
 	}

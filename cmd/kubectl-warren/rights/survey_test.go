@@ -103,7 +103,7 @@ func drawn(t *testing.T, s *survey) string {
 		report.Subjects = append(report.Subjects, *e)
 	}
 	var out bytes.Buffer
-	if err := report.Write(&out); err != nil {
+	if err := (accessTable{report}).Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	var lines []string

@@ -15,8 +15,52 @@ import (
 // none fills an empty cell, as in kubectl's tables.
 const none = "<none>"
 
-// Write writes the report as a table, one line for each subject.
+// Write writes a line for each subject, and below it what the subject may do, in 80 columns unless a name is longer.
 func (a *Access) Write(w io.Writer) error {
+	for _, e := range a.Subjects {
+		terminal.Fprintf(w, "%s %s\n", e.Kind, nameOfSubject(e.Subject))
+		writeFact(w, "lists", e.Lists)
+		if a.isUnknown(e) {
+			writeFact(w, "rights", []Answer{Unknown})
+			continue
+		}
+		writeFact(w, "without sudo", e.WithoutSudo)
+		writeFact(w, "with sudo", e.WithSudo)
+		if len(e.Namespaces) > 0 {
+			writeFact(w, "namespaces", []string{a.namespacesOfEntry(e)})
+		}
+		label := "via"
+		for _, way := range describeBriefly(e.Via) {
+			writeFact(w, label, []string{way})
+			label = ""
+		}
+	}
+	return a.writeRemarks(w)
+}
+
+// factWidth is what a label leaves of a terminal's 80 columns.
+const factWidth = 64
+
+// writeFact writes a label and a list beside it, broken between words; nothing for an empty list.
+func writeFact[T ~string](w io.Writer, label string, list []T) {
+	if len(list) == 0 {
+		return
+	}
+	line := ""
+	for _, word := range strings.Fields(joinTableCell(list)) {
+		if line != "" && len(line)+1+len(word) > factWidth {
+			terminal.Fprintf(w, "  %-13s %s\n", label, line)
+			label, line = "", ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	terminal.Fprintf(w, "  %-13s %s\n", label, line)
+}
+
+// accessTable is the report as a table, one line for each subject.
+type accessTable struct{ *Access }
+
+func (a accessTable) Write(w io.Writer) error {
 	table := printers.GetNewTabWriter(w)
 	if len(a.Subjects) > 0 {
 		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
@@ -24,7 +68,7 @@ func (a *Access) Write(w io.Writer) error {
 	for _, e := range a.Subjects {
 		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.WithSudo), a.namespacesOfEntry(e),
 			joinTableCell(describeBriefly(e.Via))}
-		if len(e.Via) == 0 && len(a.Incomplete) > 0 {
+		if a.isUnknown(e) {
 			rights = []any{Unknown, Unknown, Unknown, Unknown}
 		}
 		terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
@@ -33,6 +77,13 @@ func (a *Access) Write(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	return a.writeRemarks(w)
+}
+
+// isUnknown reports whether the caller could read nothing about the subject's rights.
+func (a *Access) isUnknown(e Entry) bool { return len(e.Via) == 0 && len(a.Incomplete) > 0 }
+
+func (a *Access) writeRemarks(w io.Writer) error {
 	writeLeftOutCount(w, a.LeftOut)
 	return writeIncomplete(w, a.Incomplete)
 }

@@ -34,7 +34,7 @@ var literal = strings.NewReplacer("(", `\(`, ")", `\)`, ".", `\.`)
 var _ = Describe("kubectl warren access", func() {
 	It("ACC-E01 access shows a cluster admin all subjects; a user sees those that he may see, and lines that begin "+
 		"incomplete", func(ctx SpecContext) {
-		out := warren(ctx, controlplane.Admin, "access payments")
+		out := warren(ctx, controlplane.Admin, "access payments -o wide")
 		const both = "cluster-admin, warren:edit:payments"
 		for _, line := range []string{
 			row("KIND", "NAME", "LISTS", "WITHOUT-SUDO", "WITH-SUDO", "NAMESPACES", "VIA"),
@@ -59,7 +59,7 @@ var _ = Describe("kubectl warren access", func() {
 		Expect(out).NotTo(ContainSubstring("kube-system/"))
 		Expect(warren(ctx, controlplane.Admin, "access payments --system")).To(ContainSubstring("kube-system/namespace-controller"))
 
-		out = warren(ctx, "alice", "access payments")
+		out = warren(ctx, "alice", "access payments -o wide")
 		for _, line := range []string{
 			row("User", "alice", "users", "admin", "<none>", "all"), row("Group", "pay-devs", "users", "admin"),
 			row("Group", "payments-sudoers", "<none>", "<none>", "cluster-admin", "all"), row("User", "erin", "<none>", "edit", "<none>", "pay-web"),
@@ -70,14 +70,24 @@ var _ = Describe("kubectl warren access", func() {
 			"incomplete: can't list clusterrolebindings\nincomplete: can't list clusterroles\n"))
 	})
 
+	It("ACC-E10 access shows each subject in a block of lines that fit into 80 columns, and with -o wide in one line", func(ctx SpecContext) {
+		out := warren(ctx, controlplane.Admin, "access payments")
+		Expect(out).To(ContainSubstring("\nUser bob\n  lists         sudoers\n  with sudo     cluster-admin, warren:edit:payments\n" +
+			"  namespaces    all\n  via           Group payments-sudoers: RoleBinding warren:sudoers (ClusterRole\n" +
+			"                cluster-admin)\n                Group payments-sudoers: ClusterRoleBinding warren:edit:payments\n"))
+		for line := range strings.Lines(out) {
+			Expect(len(line)).To(BeNumerically("<=", 81), line)
+		}
+	})
+
 	It("ACC-E04 access shows a manager the lists, and unknown in other columns; a stranger sees lines that begin incomplete, "+
 		"alone", func(ctx SpecContext) {
-		out := warren(ctx, "mia", "access payments")
+		out := warren(ctx, "mia", "access payments -o wide")
 		for _, listed := range [][]string{{"User", "alice", "users"}, {"User", "mia", "managers"}, {"Group", "pay-oncall", "sudoers"}} {
 			Expect(out).To(MatchRegexp(row(append(listed, "unknown", "unknown", "unknown", "unknown")...)))
 		}
 		Expect(out).To(ContainSubstring("\nincomplete: can't list subnamespaces in payments\n"))
-		Expect(warren(ctx, "carol", "access payments")).To(Equal("incomplete: can't get lnamespaces/payments\n" +
+		Expect(warren(ctx, "carol", "access payments -o wide")).To(Equal("incomplete: can't get lnamespaces/payments\n" +
 			"incomplete: can't list clusterrolebindings\nincomplete: can't list subnamespaces in payments\n"))
 	})
 })

@@ -82,7 +82,7 @@ var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
 	})
 
 	It("access tells what sudo gives, and not how it is bound", func(ctx SpecContext) {
-		out, problems, code := own.Kubectl(ctx, controlplane.Admin, "warren", "access", "payments")
+		out, problems, code := own.Kubectl(ctx, controlplane.Admin, "warren", "access", "payments", "-o", "wide")
 		Expect(code).To(BeZero(), problems)
 		Expect(out).To(MatchRegexp(row("User", "bob", "sudoers", "<none>", "cluster-admin, warren:edit:payments", "all")))
 		Expect(out).To(MatchRegexp(row("Group", "pay-oncall", "sudoers", "<none>", "cluster-admin, warren:edit:payments", "all")))
