@@ -3,9 +3,9 @@ package distribution
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -21,19 +21,28 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Use: "list [NAME…]", Short: "Show the progress of ResourceDistributions",
 		Example:           "  kubectl warren distribution list",
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			return showDistributions(cmd.Context(), inv, names, WriteTable)
-		},
+	}
+	listed := invocation.AddChoice(list, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
+		invocation.OutputName, invocation.OutputWide)
+	list.RunE = func(cmd *cobra.Command, names []string) error {
+		all, err := findDistributions(cmd.Context(), inv, names)
+		if err != nil {
+			return err
+		}
+		return printList(inv, listed.Value, all)
 	}
 	describe := &cobra.Command{
 		Use: "describe NAME", Short: "Show one ResourceDistribution with its conflicts and failures",
 		Example: "  kubectl warren distribution describe settings",
 		Args:    invocation.ExactlyAsUsage("one ResourceDistribution"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			return showDistributions(cmd.Context(), inv, names, func(w io.Writer, all []v1alpha1.ResourceDistribution) error {
-				return WriteDescription(w, &all[0])
-			})
-		},
+	}
+	described := invocation.AddFormat(describe, "Output format")
+	describe.RunE = func(cmd *cobra.Command, names []string) error {
+		all, err := findDistributions(cmd.Context(), inv, names)
+		if err != nil {
+			return err
+		}
+		return inv.PrintReport(described.Value, description{&all[0]}, all[0])
 	}
 	group.AddCommand(list, describe, planCommand(inv))
 	return group
@@ -49,34 +58,53 @@ func planCommand(inv *invocation.Invocation) *cobra.Command {
 		Example:           "  kubectl warren distribution plan regcred\n  kubectl warren distribution plan -f regcred.yaml",
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	output := invocation.AddFormat(cmd, "Output format")
 	file := cmd.Flags().StringP("filename", "f", "", "A file with the ResourceDistribution; - is the standard input")
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if (len(names) == 1) == (*file != "") || len(names) > 1 {
 			return fmt.Errorf("name one ResourceDistribution, or give --filename (-f), not both")
 		}
-		return planDistribution(cmd.Context(), inv, names, *file)
+		return planDistribution(cmd.Context(), inv, names, *file, output.Value)
 	}
 	return cmd
 }
 
-func showDistributions(ctx context.Context, inv *invocation.Invocation, names []string,
-	write func(io.Writer, []v1alpha1.ResourceDistribution) error) error {
+// findDistributions reads what List does, as objects that can be printed: with their kind, and without managedFields.
+func findDistributions(ctx context.Context, inv *invocation.Invocation, names []string) ([]v1alpha1.ResourceDistribution, error) {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all, err := List(ctx, api, names)
-	if err != nil {
-		return err
+	for i := range all {
+		all[i].SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ResourceDistribution"))
+		all[i].SetManagedFields(nil)
 	}
-	if len(all) == 0 {
+	return all, err
+}
+
+func printList(inv *invocation.Invocation, format string, all []v1alpha1.ResourceDistribution) error {
+	document := &v1alpha1.ResourceDistributionList{Items: all}
+	document.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ResourceDistributionList"))
+	switch {
+	case format == invocation.OutputName:
+		for i := range all { // the printer takes no typed list
+			if err := (&printers.NamePrinter{ShortOutput: true}).PrintObj(&all[i], inv.Streams.Out); err != nil {
+				return err
+			}
+		}
+		return nil
+	case format == invocation.OutputWide:
+		format = ""
+	}
+	if format == "" && len(all) == 0 {
 		fmt.Fprintln(inv.Streams.ErrOut, "No ResourceDistributions found.")
 		return nil
 	}
-	return write(inv.Streams.Out, all)
+	return inv.PrintReport(format, progress(all), document)
 }
 
-func planDistribution(ctx context.Context, inv *invocation.Invocation, names []string, file string) error {
+func planDistribution(ctx context.Context, inv *invocation.Invocation, names []string, file, format string) error {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
 		return err
@@ -102,7 +130,15 @@ func planDistribution(ctx context.Context, inv *invocation.Invocation, names []s
 	if err != nil {
 		return err
 	}
-	return WritePlan(inv.Streams.Out, rd, warnings, steps)
+	found := plan{rd.Spec.ConflictPolicy, warnings, steps}
+	return inv.PrintReport(format, found, planDocument{invocation.DocumentOf("DistributionPlan"), warnings, steps})
+}
+
+// planDocument is what plan prints as JSON or YAML.
+type planDocument struct {
+	invocation.Document
+	Warnings []string `json:"warnings,omitempty"`
+	Steps    []Step   `json:"steps"`
 }
 
 func readDistribution(inv *invocation.Invocation, file string) (*v1alpha1.ResourceDistribution, error) {

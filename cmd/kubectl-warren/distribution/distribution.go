@@ -45,8 +45,11 @@ func missing(err error) error {
 	return err
 }
 
-// WriteTable writes a line for each ResourceDistribution.
-func WriteTable(w io.Writer, all []v1alpha1.ResourceDistribution) error {
+// progress is a table of ResourceDistributions.
+type progress []v1alpha1.ResourceDistribution
+
+// Write writes a line for each ResourceDistribution.
+func (all progress) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tTARGETS\tCURRENT\tOUTDATED\tMISSING\tCONFLICTS\tFAILED\tREADY\tREASON")
 	for i := range all {
@@ -62,8 +65,11 @@ func WriteTable(w io.Writer, all []v1alpha1.ResourceDistribution) error {
 	return table.Flush()
 }
 
-// WriteDescription writes the whole status of a ResourceDistribution.
-func WriteDescription(w io.Writer, rd *v1alpha1.ResourceDistribution) error {
+// description is a ResourceDistribution as text.
+type description struct{ *v1alpha1.ResourceDistribution }
+
+// Write writes the whole status.
+func (rd description) Write(w io.Writer) error {
 	var text strings.Builder
 	s := &rd.Status
 	fmt.Fprintf(&text, "ResourceDistribution %s: %d of %d copies are current", rd.Name, s.Current, s.Targets)

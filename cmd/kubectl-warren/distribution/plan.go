@@ -113,7 +113,7 @@ func buildSteps(d *distribute.Distribution, f *forest.Snapshot, targets map[stri
 			unchanged = append(unchanged, namespace)
 		}
 	}
-	var all []Step
+	all := []Step{}
 	add := func(what string, namespaces []string) {
 		if slices.Sort(namespaces); len(namespaces) > 0 {
 			all = append(all, Step{what, namespaces})
@@ -137,15 +137,22 @@ func isProtected(name string) bool {
 	return strings.HasPrefix(name, "kube-") || name == "warren-system"
 }
 
-// WritePlan writes the warnings, and a line for each step with at most 50 names. A last line describes what a conflict
+// plan is what Plan returns, as text.
+type plan struct {
+	policy   v1alpha1.ConflictPolicy
+	warnings []string
+	steps    []Step
+}
+
+// Write writes the warnings, and a line for each step with at most 50 names. A last line describes what a conflict
 // holds back.
-func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, warnings []string, all []Step) error {
+func (p plan) Write(w io.Writer) error {
 	var text strings.Builder
-	for _, warning := range warnings {
+	for _, warning := range p.warnings {
 		text.WriteString("Warning: " + warning + "\n")
 	}
 	held := false
-	for _, step := range all {
+	for _, step := range p.steps {
 		const most = 50
 		line := strings.Join(step.Namespaces[:min(most, len(step.Namespaces))], ", ")
 		if more := len(step.Namespaces) - most; more > 0 {
@@ -154,11 +161,10 @@ func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, warnings []string
 		fmt.Fprintf(&text, "%s %d: %s\n", step.What, len(step.Namespaces), line)
 		held = held || step.What == "conflict"
 	}
-	if len(all) == 0 {
+	if len(p.steps) == 0 {
 		text.WriteString("spec.targets selects no namespace\n")
 	}
-	if policy := rd.Spec.ConflictPolicy; held && (policy == "" || policy == v1alpha1.ConflictFail ||
-		policy == v1alpha1.ConflictAdoptIdentical) {
+	if held && (p.policy == "" || p.policy == v1alpha1.ConflictFail || p.policy == v1alpha1.ConflictAdoptIdentical) {
 		text.WriteString("Before the first copies, and after a change of targets, the operator creates no copy while there is a conflict.\n")
 	}
 	_, err := io.WriteString(w, text.String())

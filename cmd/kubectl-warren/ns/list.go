@@ -37,7 +37,7 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 	}
 	tenant := inv.AddTenant(cmd)
 	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
-		invocation.OutputName)
+		invocation.OutputName, invocation.OutputWide)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		all, err := inv.FindOwn(cmd.Context(), *tenant)
 		if err != nil {
@@ -69,6 +69,9 @@ func takeNoWords(cmd *cobra.Command, args []string) error {
 }
 
 func printOwn(inv *invocation.Invocation, format string, all []gather.OwnNamespace) error {
+	if format == invocation.OutputWide { // the table has no more columns
+		format = ""
+	}
 	switch {
 	case format == invocation.OutputName:
 		for _, own := range all {

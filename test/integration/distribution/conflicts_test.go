@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
@@ -290,6 +291,30 @@ var _ = Describe("a conflict", func() {
 			`}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +
 			`}}, targets: {includedNamespaces: [{name: ` + f.x1 + `}]}}}`
 		Expect(warren(changed, "plan", "-f", "-")).To(Equal("create 1: " + f.x1 + "\n"))
+	})
+
+	It("DIST-D122 with -o, distribution list prints the objects as json, yaml or name, and distribution describe the object; plan prints "+
+		"its steps", func(ctx SpecContext) {
+		f.obstacle(ctx, f.d2, "mine")
+		f.seen(ctx, f.d1, f.d2, f.d3)
+		f.create(ctx)
+		f.becomes(ctx, "False/Conflict")
+		printed := func(args ...string) (document map[string]any) {
+			GinkgoHelper()
+			out, stderr, code := f.Kubectl(ctx, "admin", append([]string{"warren", "distribution"}, args...)...)
+			Expect(code).To(BeZero(), stderr)
+			Expect(yaml.Unmarshal([]byte(out), &document)).To(Succeed(), out)
+			return document
+		}
+		one := And(HaveKeyWithValue("kind", "ResourceDistribution"), HaveKeyWithValue("status", HaveKeyWithValue("conflicts", BeEquivalentTo(1))))
+		for _, format := range []string{"json", "yaml"} {
+			Expect(printed("list", f.id, "-o", format)).To(And(HaveKeyWithValue("kind", "ResourceDistributionList"),
+				HaveKeyWithValue("items", ConsistOf(one))))
+			Expect(printed("describe", f.id, "-o", format)).To(one)
+			Expect(printed("plan", f.id, "-o", format)).To(HaveKeyWithValue("steps", ContainElement(HaveKeyWithValue("what", "conflict"))))
+		}
+		out, _, _ := f.Kubectl(ctx, "admin", "warren", "distribution", "list", f.id, "-o", "name")
+		Expect(out).To(Equal("resourcedistribution.tenancy.warren.dev/" + f.id + "\n"))
 	})
 
 	It("DIST-D23 of 150 conflicts in 200 targets the status lists the first 100 by name; conflicts is 150; "+

@@ -192,6 +192,8 @@ var _ = Describe("kubectl warren get", func() {
 		Expect(document.Items).To(Equal([]gather.OwnNamespace{{Name: "x12-hr-db", Tenant: "x12-hr", Parent: "x12-hr-web", Phase: "Active"}}))
 		Expect(shared.done(ctx, controlplane.Admin, "ns", "-o", "name")).To(And(ContainSubstring("namespace/x12-shop\n"),
 			ContainSubstring("namespace/x12-hr-db\n")))
+		Expect(shared.done(ctx, controlplane.Admin, "ns", "--tenant", "x12-hr", "-o", "wide", "--as", "x12-ann")).
+			To(HavePrefix("NAME         TENANT   PARENT       STATUS\n"))
 		Expect(shared.fails(ctx, controlplane.Admin, "ns", "nosuch", "--as", "x12-ann")).
 			To(HavePrefix(`kubectl warren ns takes no "nosuch"`))
 	})
