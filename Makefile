@@ -84,8 +84,8 @@ demo-informers: controlplane ## Show informers that follow RBAC: the operator of
 	@go run ./hack/demoinformers
 
 .PHONY: up
-up: announce build-demo controlplane ## Start a playground in the background; writes .dev/kubeconfig and .dev/<user>.kubeconfig.
-	@go run ./hack/playground up
+up: announce build-demo controlplane ## Start a playground in the background; writes .dev/kubeconfig and .dev/<user>.kubeconfig. OVERLAY is standard or open.
+	@OVERLAY=$(OVERLAY) go run ./hack/playground up
 
 .PHONY: down
 down: ## Stop the playground.

@@ -37,6 +37,9 @@ func run(ctx context.Context, args []string) error {
 	p := place{root: root}
 	switch {
 	case len(args) == 1 && args[0] == "up":
+		if err := checkOverlay(); err != nil {
+			return err
+		}
 		return startPlayground(ctx, p, os.Getenv("USERS"))
 	case len(args) == 1 && args[0] == "down":
 		return stopPlayground(p)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +30,19 @@ func TestParseUsers(t *testing.T) {
 		if users, err := parseUsers(text); err == nil {
 			t.Errorf("USERS=%q: got %v, want an error", text, users)
 		}
+	}
+}
+
+func TestComponents(t *testing.T) {
+	for name, open := range map[string]bool{"": false, "standard": false, "open": true} {
+		t.Setenv("OVERLAY", name)
+		if got := slices.Contains(components(), "config/components/open-access"); got != open || checkOverlay() != nil {
+			t.Errorf("OVERLAY=%q: every user may view and make tenants: %t, want %t; %v", name, got, open, checkOverlay())
+		}
+	}
+	t.Setenv("OVERLAY", "hardened")
+	if checkOverlay() == nil {
+		t.Error("OVERLAY=hardened is no error")
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,8 @@ func supervise(ctx context.Context, p place, userText string) error {
 	if err != nil {
 		return errors.Join(reportLine(reports, failedLine, err.Error()), p.removeRemains())
 	}
-	_ = reportLine(reports, readyLine, fmt.Sprintf("Kubernetes %s and the operator run at %s, with policies, webhooks and open access.",
-		world.ControlPlane.Version, world.Config(controlplane.Admin).Host))
+	_ = reportLine(reports, readyLine, fmt.Sprintf("Kubernetes %s and the operator run at %s, with policies and webhooks, as with overlay %s.",
+		world.ControlPlane.Version, world.Config(controlplane.Admin).Host, overlay()))
 	_ = reports.Close() // `up` reads nothing after readyLine
 	billing := &exporter{place: p, world: world}
 	watchOperator(ctx, world, billing)
@@ -85,9 +86,25 @@ func startWorld(ctx context.Context, p place, userText string, reports io.Writer
 	return world, nil
 }
 
-// components let the users of the playground make tenants, its cluster admin use ResourceDistributions, and a billing exporter run.
+// overlay is the overlay of `make deploy` that the playground behaves like.
+func overlay() string { return cmp.Or(os.Getenv("OVERLAY"), "standard") }
+
+// checkOverlay returns an error if the playground can't behave like the overlay.
+func checkOverlay() error {
+	if name := overlay(); name != "standard" && name != "open" {
+		return fmt.Errorf("OVERLAY=%q: the playground has standard and open", name)
+	}
+	return nil
+}
+
+// components let the cluster admin of the playground use ResourceDistributions, a billing exporter run and, with overlay
+// open, every user view and make tenants.
 func components() []string {
-	return []string{"config/components/open-access", "config/components/distribution", "config/components/billing-sqlite"}
+	all := []string{"config/components/distribution", "config/components/billing-sqlite"}
+	if overlay() == "open" {
+		all = append(all, "config/components/open-access")
+	}
+	return all
 }
 
 // writeConfig writes the configuration that the manifests deploy, with a billing ledger, unless the user's file exists already.

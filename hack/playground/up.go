@@ -111,24 +111,24 @@ func followReports(p place, reports io.Reader) error {
 	return fmt.Errorf("the supervisor ended without a word: see %s", p.logFile())
 }
 
-// printHint prints what to type next: mia makes a tenant, alice grows it.
+// printHint prints what to type next: a cluster admin creates a tenant, alice grows it.
 func printHint(p place) {
 	fmt.Printf(`
   export PATH=%[1]s/bin:$PATH
-  export KUBECONFIG=%[2]s
-  kubectl create -f %[4]s
+  export KUBECONFIG=%[6]s
+  kubectl create -f %[3]s
   kubectl wait --for=condition=Ready lns/payments
-  export KUBECONFIG=%[3]s
-  kubectl create -f %[5]s -f %[6]s
+  export KUBECONFIG=%[2]s
+  kubectl create -f %[4]s -f %[5]s
   kubectl warren tree payments
 
 To look at it in a browser: kubectl warren ui --open
-Each user has a file beside these, .dev/USER.kubeconfig: %[10]s.
-The cluster admin's is %[7]s.
-The operator's configuration is %[8]s, its log %[9]s.
-Who pays for what: kubectl warren billing sql 'SELECT namespace, tenant, cost_center, valid_from FROM tenant_billing_periods' --config %[8]s
+Each user has a file beside these, .dev/USER.kubeconfig: %[9]s.
+The cluster admin's is %[6]s.
+The operator's configuration is %[7]s, its log %[8]s.
+Who pays for what: kubectl warren billing sql 'SELECT namespace, tenant, cost_center, valid_from FROM tenant_billing_periods' --config %[7]s
 To end it: make down
-`, p.root, p.kubeconfig("mia"), p.kubeconfig("alice"), sampleFiles()[0], sampleFiles()[1], sampleFiles()[2],
+`, p.root, p.kubeconfig("alice"), sampleFiles()[0], sampleFiles()[1], sampleFiles()[2],
 		p.kubeconfig(controlplane.Admin), p.configFile(), p.devFile("manager.log"), strings.Join(p.userNames(), ", "))
 }
 
