@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
 func TestDeploymentThatMountsAMissingConfigMap(t *testing.T) {
@@ -35,6 +36,19 @@ func TestDeploymentThatMountsNoConfigMap(t *testing.T) {
 	if got.Status != Warning || !strings.Contains(got.Message, "mounts no ConfigMap as volume config") || got.Advice != applyAgain {
 		t.Errorf("%+v", got)
 	}
+}
+
+func TestConfigurationThatIsNotRecordedYet(t *testing.T) {
+	t.Run("SUB-X21 before the operator has started for the first time, doctor reports that it has recorded no configuration yet, and not "+
+		"that a ConfigMap is missing", func(t *testing.T) {
+		empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
+		_, _, err := gather.ReadStoredConfig(t.Context(), fake.NewClientBuilder().WithObjects(empty).Build(), "warren-system")
+		got := Patient{}.checkConfiguration(t.Context(), file{unknown: err})
+		const want = "could not be read: the operator has recorded none in ConfigMap warren-system/" + v1alpha1.AcceptedConfigName + " yet"
+		if !apierrors.IsNotFound(err) || !strings.HasSuffix(got.Message, want) {
+			t.Errorf("%v: %s", err, got.Message)
+		}
+	})
 }
 
 func TestNextStepFitsTheError(t *testing.T) {

@@ -18,7 +18,9 @@ func ReadStoredConfig(ctx context.Context, api client.Reader, namespace string) 
 	err = api.Get(ctx, key, stored)
 	text, recorded := stored.Data["config.yaml"]
 	if err == nil && !recorded {
-		err = apierrors.NewNotFound(corev1.Resource("configmaps"), key.String())
+		missing := apierrors.NewNotFound(corev1.Resource("configmaps"), key.String())
+		missing.ErrStatus.Message = "the operator has recorded none in ConfigMap " + key.String() + " yet"
+		err = missing
 	}
 	return "ConfigMap " + key.String(), text, err
 }

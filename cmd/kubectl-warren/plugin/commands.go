@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,6 +108,10 @@ func requireSubcommand(group *cobra.Command) {
 		}
 		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
 			return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
+		}
+		var invalid *pflag.InvalidValueError
+		if number := (*strconv.NumError)(nil); errors.As(err, &number) && errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "int" {
+			return fmt.Errorf("invalid argument %q for --%s: must be a whole number", invalid.GetValue(), invalid.GetFlag().Name)
 		}
 		return err
 	})

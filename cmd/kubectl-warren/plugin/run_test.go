@@ -157,6 +157,8 @@ func TestRefusals(t *testing.T) {
 		"get in a wrong format": {"kubectl-warren get pods -o xml -s " + nowhere,
 			`unable to match a printer suitable for the output format "xml", allowed formats are: ` +
 				`go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml`},
+		"SUB-X22 a flag that needs a number, as --depth does, is refused with this rule": {"kubectl-warren graph --depth x",
+			`invalid argument "x" for --depth: must be a whole number`},
 		"access of nobody":    {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
 		"access, a namespace": {"kubectl-warren access a -n b", "--namespace is not used by this command"},
 		"access, a wrong name": {"kubectl-warren access a/b",
