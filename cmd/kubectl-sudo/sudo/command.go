@@ -108,7 +108,8 @@ func (c *call) leadingFlags() (flags []string, err error) {
 }
 
 // forgotten are commands of kubectl that are the value of --reason only if its text was forgotten.
-var forgotten = []string{"apply", "auth", "create", "delete", "describe", "edit", "exec", "get", "logs", "patch", "rollout", "scale", "warren"}
+var forgotten = []string{"apply", "auth", "create", "delete", "describe", "edit", "exec", "get", "logs", "patch", "rollout", "scale",
+	"warren"}
 
 // validateFlags checks the values of the flags of kubectl sudo. --reason is sent in a header of each request, so it
 // must be one line.

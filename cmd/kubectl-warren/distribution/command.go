@@ -86,15 +86,15 @@ func findDistributions(ctx context.Context, inv *invocation.Invocation, names []
 func printList(inv *invocation.Invocation, format string, all []v1alpha1.ResourceDistribution) error {
 	document := &v1alpha1.ResourceDistributionList{Items: all}
 	document.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ResourceDistributionList"))
-	switch {
-	case format == invocation.OutputName:
+	switch format {
+	case invocation.OutputName:
 		for i := range all { // the printer takes no typed list
 			if err := (&printers.NamePrinter{ShortOutput: true}).PrintObj(&all[i], inv.Streams.Out); err != nil {
 				return err
 			}
 		}
 		return nil
-	case format == invocation.OutputWide:
+	case invocation.OutputWide:
 		format = ""
 	}
 	if format == "" && len(all) == 0 {

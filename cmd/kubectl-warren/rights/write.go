@@ -47,7 +47,7 @@ func writeFact[T ~string](w io.Writer, label string, list []T) {
 		return
 	}
 	line := ""
-	for _, word := range strings.Fields(joinTableCell(list)) {
+	for word := range strings.FieldsSeq(joinTableCell(list)) {
 		if line != "" && len(line)+1+len(word) > factWidth {
 			terminal.Fprintf(w, "  %-13s %s\n", label, line)
 			label, line = "", ""

@@ -60,7 +60,8 @@ var _ = Describe("kubectl sudo", func() {
 				"namespace lonely does not exist, or belongs to no tenant of which bob is a sudoer: those are payments, shop"},
 			"who may see that":               {controlplane.Admin, []string{"get", "pods", "-n", "lonely"}, "namespace lonely belongs to no tenant"},
 			"who may see that there is none": {"walt", []string{"get", "pods", "-n", "nosuch"}, "there is no namespace nosuch"},
-			"who may everywhere":             {controlplane.Admin, []string{"get", "pods"}, unnamed + "choose a tenant with --tenant before COMMAND"},
+			"who may everywhere": {controlplane.Admin, []string{"get", "pods"},
+				unnamed + "choose a tenant with --tenant before COMMAND"},
 			"with a token of nobody": {"bob", []string{"get", "pods", "-n", "pay-web", "--token=nobody"},
 				"the API server doesn't know who you are (401 Unauthorized): log in again, or choose another --context"},
 		} {
