@@ -45,7 +45,7 @@ const (
 	// its copies, it is the UID of the LNamespace for which the operator wrote them.
 	AnnotationLNamespaceUID = Domain + "/lnamespace-uid"
 	// AnnotationMovedFrom on a SubNamespace is the parent from which kubectl warren is moving its namespace, so that an interrupted
-	// move can be continued. The operator decides nothing from it.
+	// move can be continued. Meanwhile the operator sends no Warning about the place.
 	AnnotationMovedFrom = Domain + "/moved-from"
 	// AnnotationCreator on an LNamespace is the user who made it. An LNamespace without it was made by a cluster admin.
 	AnnotationCreator = Domain + "/creator"

@@ -182,7 +182,8 @@ func (k *known) takeLimit(one *v1alpha1.HierarchicalResourceQuota) {
 	if k.limits[one.Namespace] == nil {
 		k.limits[one.Namespace] = map[string]*v1alpha1.HierarchicalResourceQuota{}
 	}
-	if was := k.limits[one.Namespace][one.Name]; was == nil || was.UID != one.UID || !forest.IsNewer(was.ResourceVersion, one.ResourceVersion) {
+	was := k.limits[one.Namespace][one.Name]
+	if was == nil || was.UID != one.UID || !forest.IsNewer(was.ResourceVersion, one.ResourceVersion) {
 		k.limits[one.Namespace][one.Name] = one
 	}
 }

@@ -99,7 +99,9 @@ type everywhere struct{ manager.RunnableFunc }
 func (everywhere) NeedLeaderElection() bool { return false }
 
 // treeOf returns the name of the request that a namespace belongs to.
-func treeOf(s *forest.Snapshot, namespace string) string { return cmp.Or(s.RootOf(namespace), namespace) }
+func treeOf(s *forest.Snapshot, namespace string) string {
+	return cmp.Or(s.RootOf(namespace), namespace)
+}
 
 func requestFor(tree string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: tree}}

@@ -115,7 +115,7 @@ func (t *tree) judge(l int, used budget.Amounts, is state) verdict {
 	case excess != "":
 		v.reason, v.message = v1alpha1.ReasonExceeded, excess
 	default:
-		v.reason, v.message = v1alpha1.ReasonEnforced, "the namespaces use no more than the limit, and can't" + t.describeNarrower(l)
+		v.reason, v.message = v1alpha1.ReasonEnforced, "the namespaces use no more than the limit, and can't"+t.describeNarrower(l)
 	}
 	v.budget.Used, v.budget.Free = used.List(), budget.Free(hard, used).List()
 	return v

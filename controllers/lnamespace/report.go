@@ -69,9 +69,9 @@ func reportNoAccess(status *v1alpha1.LNamespaceStatus, generation int64) {
 }
 
 // summariseConditions derives condition Ready from BudgetEnforced, TemplateReady, AccessReady and NamespaceReady; of
-// those that are not True, the last one decides. An exceeded budget is like a full one, and does not count. AccessReady doesn't count while controller access is switched off, and TemplateReady
-// exists only while it is False. The observedGeneration of Ready is the lowest of generation and those of the two
-// others, where they exist.
+// those that are not True, the last one decides. An exceeded budget is like a full one, and does not count. AccessReady
+// doesn't count while controller access is switched off, and TemplateReady exists only while it is False. The
+// observedGeneration of Ready is the lowest of generation and those of AccessReady and NamespaceReady, where they exist.
 func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady,
 		v1alpha1.ConditionTemplateReady, v1alpha1.ConditionBudgetEnforced, v1alpha1.ConditionBillingExported,

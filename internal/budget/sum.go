@@ -40,8 +40,8 @@ func DescribeExcess(limits []Limit, rows []Row, l int, used Amounts) string {
 	for _, key := range sortedKeys(limits[l].Hard) {
 		if excess := used[key] - limits[l].Hard[key]; excess > 0 {
 			most := largestUser(rows, l, key)
-			return fmt.Sprintf("%s: %s used of %s, most in %s (%s): the limit was lowered, or namespaces joined; nothing new is admitted until %s are "+
-				"deleted", key, Format(key, used[key]), Format(key, limits[l].Hard[key]), most.Namespace, Format(key, most.Used[key]),
+			return fmt.Sprintf("%s: %s used of %s, most in %s (%s): the limit was lowered, or namespaces joined; nothing new is admitted "+
+				"until %s are deleted", key, Format(key, used[key]), Format(key, limits[l].Hard[key]), most.Namespace, Format(key, most.Used[key]),
 				Format(key, excess))
 		}
 	}

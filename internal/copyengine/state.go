@@ -65,7 +65,7 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 		unlabelled: map[copies.Slot]string{}, sought: map[copies.Slot]bool{}, bodies: map[copies.Slot]readVersion{}}
 	return &State{
 		core: c, first: first, watches: w, removals: gone, troubles: t, measured: m, repairs: r, failures: fails, objects: o,
-		rails:  &rails{core: c, events: e, troubles: t, watches: w, waits: map[string]*railWait{},
+		rails: &rails{core: c, events: e, troubles: t, watches: w, waits: map[string]*railWait{},
 			uncounted: map[string]map[copies.Slot]bool{}},
 		limits: &limits{core: c, events: e, measured: m, troubles: t, watches: w},
 		spreads: &spreads{core: c, events: e, failures: fails, measured: m, objects: o, troubles: t, watches: w,

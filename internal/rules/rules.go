@@ -58,8 +58,8 @@ func ForDistributions(c *config.OperatorConfiguration,
 	}
 }
 
-// neverPropagate returns a function that reports whether an object is excluded from propagation, by a configured rule or as a share of a budget. A rule that names a
-// type doesn't match while the type is unknown ("").
+// neverPropagate returns a function that reports whether an object is excluded from propagation, by a configured rule or as a share of a
+// budget. A rule that names a type doesn't match while the type is unknown ("").
 func neverPropagate(rules []config.NeverPropagate) func(schema.GroupKind, string, string, map[string]string) bool {
 	return func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool {
 		if kind.Group == "" && kind.Kind == "ResourceQuota" && name == budget.QuotaName {

@@ -85,7 +85,9 @@ var _ = Describe("many at once", func() {
 func startBehindGate(ctx context.Context, w *devcluster.World, name string, args ...string) (*gate.Gate, *devcluster.Operator) {
 	GinkgoHelper()
 	g := gate.New(w)
-	operator, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{Kubeconfig: g.Kubeconfig(w), Dir: filepath.Join(w.Dir, name), Args: args})
+	operator, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
+		Kubeconfig: g.Kubeconfig(w), Dir: filepath.Join(w.Dir, name), Args: args,
+	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(operator.Kill)
 	return g, operator
@@ -165,43 +167,45 @@ var _ = Describe("faults", Ordered, func() {
 			}).ShouldNot(BeEmpty())
 		})
 
-	It("QUOTA-32 a restart of the operator at rest writes no share, and QUOTA-38 neither does one that finds shares of before", func(ctx SpecContext) {
-		f, namespaces := many(ctx, w, pods(100), 10)
-		f.awaitBudget(ctx, v1alpha1.ReasonEnforced, "0")
-		versions := map[string]string{}
-		for _, namespace := range namespaces {
-			versions[namespace] = f.version(ctx, namespace)
-		}
-		var writes atomic.Int32
-		g.Script(func(r gate.Request) gate.Fault {
-			if writesShare(r.Request) {
-				writes.Add(1)
+	It("QUOTA-32 a restart of the operator at rest writes no share, and QUOTA-38 neither does one that finds shares of before",
+		func(ctx SpecContext) {
+			f, namespaces := many(ctx, w, pods(100), 10)
+			f.awaitBudget(ctx, v1alpha1.ReasonEnforced, "0")
+			versions := map[string]string{}
+			for _, namespace := range namespaces {
+				versions[namespace] = f.version(ctx, namespace)
 			}
-			return gate.Fault{}
+			var writes atomic.Int32
+			g.Script(func(r gate.Request) gate.Fault {
+				if writesShare(r.Request) {
+					writes.Add(1)
+				}
+				return gate.Fault{}
+			})
+			Expect(operator.Restart(ctx)).To(Succeed())
+			Eventually(ctx, func() error { return event(ctx, f.Admin(), f.root, budgetRefusal("pods=60")) }).Should(Succeed())
+			time.Sleep(7 * time.Second) // longer than a new leader waits
+			for _, namespace := range namespaces {
+				Expect(f.version(ctx, namespace)).To(Equal(versions[namespace]))
+			}
+			Expect(writes.Load()).To(BeZero())
 		})
-		Expect(operator.Restart(ctx)).To(Succeed())
-		Eventually(ctx, func() error { return event(ctx, f.Admin(), f.root, budgetRefusal("pods=60")) }).Should(Succeed())
-		time.Sleep(7 * time.Second) // longer than a new leader waits
-		for _, namespace := range namespaces {
-			Expect(f.version(ctx, namespace)).To(Equal(versions[namespace]))
-		}
-		Expect(writes.Load()).To(BeZero())
-	})
 
-	It("QUOTA-31 while no operator runs, creations within a share pass, those beyond it are refused, and deletions pass", func(ctx SpecContext) {
-		f := plant(ctx, w, pods(20))
-		_, err := operator.Stop()
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func(ctx SpecContext) { Expect(operator.Start(ctx)).To(Succeed()) })
-		share := f.share(ctx, f.web)
-		Expect(share).To(BeNumerically(">", 0))
-		for range share {
-			Expect(f.create(ctx, f.web)).To(Succeed())
-		}
-		Expect(isRefused(f.create(ctx, f.web))).To(BeTrue())
-		f.deletePods(ctx, f.web, 1)
-		Eventually(ctx, func() error { return f.create(ctx, f.web) }).Should(Succeed())
-	})
+	It("QUOTA-31 while no operator runs, creations within a share pass, those beyond it are refused, and deletions pass",
+		func(ctx SpecContext) {
+			f := plant(ctx, w, pods(20))
+			_, err := operator.Stop()
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(func(ctx SpecContext) { Expect(operator.Start(ctx)).To(Succeed()) })
+			share := f.share(ctx, f.web)
+			Expect(share).To(BeNumerically(">", 0))
+			for range share {
+				Expect(f.create(ctx, f.web)).To(Succeed())
+			}
+			Expect(isRefused(f.create(ctx, f.web))).To(BeTrue())
+			f.deletePods(ctx, f.web, 1)
+			Eventually(ctx, func() error { return f.create(ctx, f.web) }).Should(Succeed())
+		})
 
 	It("QUOTA-30 a leader that was frozen while another led writes no share when it goes on", func(ctx SpecContext) {
 		f, namespaces := many(ctx, w, pods(40), 8)
@@ -246,16 +250,17 @@ var _ = Describe("rails and the count", Ordered, func() {
 		w = startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: quotasAreCopied}})
 	})
 
-	It("QUOTA-04 the budget of the configuration and that of the LNamespace hold together, resource by resource", func(ctx SpecContext) {
-		f := plant(ctx, w, amounts("pods", "3"))
-		Eventually(ctx, func(g Gomega) {
-			lns := &v1alpha1.LNamespace{}
-			g.Expect(f.Admin().Get(ctx, client.ObjectKey{Name: f.root}, lns)).To(Succeed())
-			g.Expect(lns.Status.Budget).NotTo(BeNil())
-			g.Expect(lns.Status.Budget.Hard.Pods().String()).To(Equal("3"))
-			g.Expect(lns.Status.Budget.Hard["count/secrets"]).To(Equal(resource.MustParse("50")))
-		}).Should(Succeed())
-	})
+	It("QUOTA-04 the budget of the configuration and that of the LNamespace hold together, resource by resource",
+		func(ctx SpecContext) {
+			f := plant(ctx, w, amounts("pods", "3"))
+			Eventually(ctx, func(g Gomega) {
+				lns := &v1alpha1.LNamespace{}
+				g.Expect(f.Admin().Get(ctx, client.ObjectKey{Name: f.root}, lns)).To(Succeed())
+				g.Expect(lns.Status.Budget).NotTo(BeNil())
+				g.Expect(lns.Status.Budget.Hard.Pods().String()).To(Equal("3"))
+				g.Expect(lns.Status.Budget.Hard["count/secrets"]).To(Equal(resource.MustParse("50")))
+			}).Should(Succeed())
+		})
 
 	It("QUOTA-39 rights in a new namespace wait until Kubernetes has counted each copied ResourceQuota", func(ctx SpecContext) {
 		f := plant(ctx, w, nil)

@@ -148,10 +148,10 @@ func (f *fixture) share(ctx context.Context, namespace string) int64 {
 func (f *fixture) deploy(ctx context.Context, namespace string, replicas int) {
 	GinkgoHelper()
 	labels := map[string]string{"app": "d"}
-	Expect(f.Admin().Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "d"}, Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(namespace, "").Spec},
-	}})).To(Succeed())
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "d"}}
+	d.Spec.Replicas, d.Spec.Selector = new(int32(replicas)), &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(namespace, "").Spec}
+	Expect(f.Admin().Create(ctx, d)).To(Succeed())
 }
 
 func withRestart(spec corev1.PodSpec) corev1.PodSpec {
@@ -167,6 +167,17 @@ func (f *fixture) awaitPods(ctx context.Context, namespace string, n int) {
 		Expect(f.Admin().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 		return len(list.Items)
 	}).Should(Equal(n))
+}
+
+// mark allows a namespace to join the tree, as kubectl warren mark does.
+func (f *fixture) mark(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	root, n := &corev1.Namespace{}, &corev1.Namespace{}
+	Expect(f.Admin().Get(ctx, client.ObjectKey{Name: f.root}, root)).To(Succeed())
+	Expect(f.Admin().Get(ctx, client.ObjectKey{Name: namespace}, n)).To(Succeed())
+	patch := client.MergeFrom(n.DeepCopy())
+	metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1alpha1.AnnotationAdopt, string(root.UID))
+	Expect(f.Admin().Patch(ctx, n, patch)).To(Succeed())
 }
 
 // place puts a namespace below a parent, as a cluster admin.

@@ -33,63 +33,65 @@ var _ = Describe("rights", func() {
 		Eventually(ctx, func() error { return raise(f.Admin()) }).Should(Succeed())
 	})
 
-	It("QUOTA-16 thousands of forged Events raise a share at most five times a second, and move nothing in another tree", func(ctx SpecContext) {
-		f, shop := plant(ctx, world, pods(1000)), plantNamed(ctx, world, "shop", pods(10))
-		before := shop.share(ctx, shop.web)
-		writes := shop.version(ctx, shop.web)
-		message := budgetRefusal("pods=1")
-		alice := f.As("alice")
-		Eventually(ctx, func() error { return event(ctx, alice, f.db, message) }).Should(Succeed())
-		version, raises, begun := f.version(ctx, f.db), 0, time.Now()
-		for range 300 {
-			Expect(event(ctx, alice, f.db, message)).To(Succeed())
-			if now := f.version(ctx, f.db); now != version {
-				version, raises = now, raises+1
+	It("QUOTA-16 thousands of forged Events raise a share at most five times a second, and move nothing in another tree",
+		func(ctx SpecContext) {
+			f, shop := plant(ctx, world, pods(1000)), plantNamed(ctx, world, "shop", pods(10))
+			before := shop.share(ctx, shop.web)
+			writes := shop.version(ctx, shop.web)
+			message := budgetRefusal("pods=1")
+			alice := f.As("alice")
+			Eventually(ctx, func() error { return event(ctx, alice, f.db, message) }).Should(Succeed())
+			version, raises, begun := f.version(ctx, f.db), 0, time.Now()
+			for range 300 {
+				Expect(event(ctx, alice, f.db, message)).To(Succeed())
+				if now := f.version(ctx, f.db); now != version {
+					version, raises = now, raises+1
+				}
 			}
-		}
-		// A raise is seen as two changes: of spec, and of the count.
-		Expect(raises).To(BeNumerically("<=", int(time.Since(begun).Seconds()*10)+10))
-		Expect(shop.share(ctx, shop.web)).To(Equal(before))
-		Expect(shop.version(ctx, shop.web)).To(Equal(writes))
-	})
+			// A raise is seen as two changes: of spec, and of the count.
+			Expect(raises).To(BeNumerically("<=", int(time.Since(begun).Seconds()*10)+10))
+			Expect(shop.share(ctx, shop.web)).To(Equal(before))
+			Expect(shop.version(ctx, shop.web)).To(Equal(writes))
+		})
 
-	It("QUOTA-27 a sudoer may not change or delete a share, write its status, or make one of its name elsewhere in the tree", func(ctx SpecContext) {
-		f := plant(ctx, world, pods(10))
-		bob := f.Sudo("bob", f.root)
-		Eventually(ctx, func() error {
-			return bob.Get(ctx, client.ObjectKey{Namespace: f.web, Name: budget.QuotaName}, &corev1.ResourceQuota{})
-		}).
-			Should(Succeed())
-		read := func() *corev1.ResourceQuota {
-			q, err := f.quota(ctx, f.web)
-			Expect(err).NotTo(HaveOccurred())
-			return q
-		}
-		refused := func(what string, try func() error) {
-			GinkgoHelper()
-			Eventually(ctx, try).Should(MatchError(ContainSubstring("is the share that the operator gives a namespace")), what)
-		}
-		refused("spec", func() error {
-			q := read()
-			q.Spec.Hard[corev1.ResourcePods] = resource.MustParse("1000")
-			return bob.Update(ctx, q)
+	It("QUOTA-27 a sudoer may not change or delete a share, write its status, or make one of its name elsewhere in the tree",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, pods(10))
+			bob := f.Sudo("bob", f.root)
+			Eventually(ctx, func() error {
+				return bob.Get(ctx, client.ObjectKey{Namespace: f.web, Name: budget.QuotaName}, &corev1.ResourceQuota{})
+			}).
+				Should(Succeed())
+			read := func() *corev1.ResourceQuota {
+				q, err := f.quota(ctx, f.web)
+				Expect(err).NotTo(HaveOccurred())
+				return q
+			}
+			refused := func(what string, try func() error) {
+				GinkgoHelper()
+				Eventually(ctx, try).Should(MatchError(ContainSubstring("is the share that the operator gives a namespace")), what)
+			}
+			refused("spec", func() error {
+				q := read()
+				q.Spec.Hard[corev1.ResourcePods] = resource.MustParse("1000")
+				return bob.Update(ctx, q)
+			})
+			refused("label", func() error {
+				q := read()
+				q.Labels = map[string]string{"a": "b"}
+				return bob.Update(ctx, q)
+			})
+			refused("status", func() error {
+				q := read()
+				q.Status.Hard[corev1.ResourcePods] = resource.MustParse("1000")
+				return bob.Status().Update(ctx, q)
+			})
+			refused("delete", func() error { return bob.Delete(ctx, read()) })
+			refused("deletecollection", func() error { return bob.DeleteAllOf(ctx, &corev1.ResourceQuota{}, client.InNamespace(f.web)) })
+			g := plantNamed(ctx, world, "plain", nil)
+			carol := g.Sudo("bob", g.root)
+			refused("create", func() error { return carol.Create(ctx, shareIn(g.web, budget.QuotaName)) })
 		})
-		refused("label", func() error {
-			q := read()
-			q.Labels = map[string]string{"a": "b"}
-			return bob.Update(ctx, q)
-		})
-		refused("status", func() error {
-			q := read()
-			q.Status.Hard[corev1.ResourcePods] = resource.MustParse("1000")
-			return bob.Status().Update(ctx, q)
-		})
-		refused("delete", func() error { return bob.Delete(ctx, read()) })
-		refused("deletecollection", func() error { return bob.DeleteAllOf(ctx, &corev1.ResourceQuota{}, client.InNamespace(f.web)) })
-		g := plantNamed(ctx, world, "plain", nil)
-		carol := g.Sudo("bob", g.root)
-		refused("create", func() error { return carol.Create(ctx, shareIn(g.web, budget.QuotaName)) })
-	})
 
 	It("QUOTA-28 with the operator's token, a ResourceQuota of another name, one with scopes, and one in a namespace of no tree are refused",
 		func(ctx SpecContext) {
@@ -139,7 +141,8 @@ func shareIn(namespace, name string) *corev1.ResourceQuota {
 }
 
 func budgetRefusal(requested string) string {
-	return fmt.Sprintf("pods \"x\" is forbidden: exceeded quota: %s, requested: %s, used: pods=0, limited: pods=0", budget.QuotaName, requested)
+	return fmt.Sprintf("pods \"x\" is forbidden: exceeded quota: %s, requested: %s, used: pods=0, limited: pods=0", budget.QuotaName,
+		requested)
 }
 
 func event(ctx context.Context, as client.Client, namespace, message string) error {
@@ -158,7 +161,8 @@ var _ = Describe("a HierarchicalResourceQuota", func() {
 		f.narrow(ctx, f.web, "team", pods(4))
 		r := f.record(ctx)
 		f.fill(ctx, 4, f.api)
-		Consistently(ctx, func() bool { return isRefused(f.create(ctx, f.web)) }).WithPolling(longPause).WithTimeout(3 * time.Second).Should(BeTrue())
+		Consistently(ctx, func() bool { return isRefused(f.create(ctx, f.web)) }).WithPolling(longPause).WithTimeout(3 * time.Second).
+			Should(BeTrue())
 		f.fill(ctx, 10, f.db)
 		r.holds(10)
 		Eventually(ctx, func(g Gomega) {

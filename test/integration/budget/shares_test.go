@@ -33,25 +33,27 @@ var _ = Describe("shares", func() {
 			r.holds(10)
 		})
 
-	It("QUOTA-07 pods that are created in all namespaces in turn, until each is refused, fill the limit and never exceed it", func(ctx SpecContext) {
-		f := plant(ctx, world, pods(10))
-		r := f.record(ctx)
-		f.fill(ctx, 10, f.root, f.web, f.api, f.db)
-		Consistently(ctx, func() int {
-			_ = f.create(ctx, f.api)
-			return f.countPods(ctx)
-		}).WithTimeout(3 * time.Second).Should(Equal(10))
-		r.holds(10)
-		f.awaitBudget(ctx, v1alpha1.ReasonEnforced, strconv.Itoa(10))
-	})
+	It("QUOTA-07 pods that are created in all namespaces in turn, until each is refused, fill the limit and never exceed it",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, pods(10))
+			r := f.record(ctx)
+			f.fill(ctx, 10, f.root, f.web, f.api, f.db)
+			Consistently(ctx, func() int {
+				_ = f.create(ctx, f.api)
+				return f.countPods(ctx)
+			}).WithTimeout(3 * time.Second).Should(Equal(10))
+			r.holds(10)
+			f.awaitBudget(ctx, v1alpha1.ReasonEnforced, strconv.Itoa(10))
+		})
 
-	It("QUOTA-11 a Deployment of 8 in one namespace gets its 8 pods of a limit of 10 while nobody else needs any", func(ctx SpecContext) {
-		f := plant(ctx, world, pods(10))
-		r := f.record(ctx)
-		f.deploy(ctx, f.web, 8)
-		f.awaitPods(ctx, f.web, 8)
-		r.holds(10)
-	})
+	It("QUOTA-11 a Deployment of 8 in one namespace gets its 8 pods of a limit of 10 while nobody else needs any",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, pods(10))
+			r := f.record(ctx)
+			f.deploy(ctx, f.web, 8)
+			f.awaitPods(ctx, f.web, 8)
+			r.holds(10)
+		})
 
 	It("QUOTA-12 what one namespace has unused goes to another that is refused", func(ctx SpecContext) {
 		f := plant(ctx, world, pods(10))
@@ -71,17 +73,17 @@ var _ = Describe("shares", func() {
 		f.awaitPods(ctx, f.web, 1)
 	})
 
-	It("QUOTA-14 a claim beyond the share is refused, and accepted soon after an Event of the form that quota ask sends", func(ctx SpecContext) {
-		f := plant(ctx, world, amounts("requests.storage", "2Ti"))
-		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: f.web, Name: "large"}, Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1500Gi")}},
-		}}
-		err := f.Admin().Create(ctx, claim)
-		Expect(isRefused(err)).To(BeTrue(), "%v", err)
-		f.refuse(ctx, f.Admin(), f.web, err.Error())
-		Eventually(ctx, func() error { return f.Admin().Create(ctx, claim) }).Should(Succeed())
-	})
+	It("QUOTA-14 a claim beyond the share is refused, and accepted soon after an Event of the form that quota ask sends",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, amounts("requests.storage", "2Ti"))
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: f.web, Name: "large"}}
+			claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+			claim.Spec.Resources.Requests = corev1.ResourceList{"storage": resource.MustParse("1500Gi")}
+			err := f.Admin().Create(ctx, claim)
+			Expect(isRefused(err)).To(BeTrue(), "%v", err)
+			f.refuse(ctx, f.Admin(), f.web, err.Error())
+			Eventually(ctx, func() error { return f.Admin().Create(ctx, claim) }).Should(Succeed())
+		})
 
 	It("QUOTA-15 in a full tree, what one namespace deletes another one gets that tries again", func(ctx SpecContext) {
 		f := plant(ctx, world, pods(6))
@@ -93,40 +95,43 @@ var _ = Describe("shares", func() {
 		r.holds(6)
 	})
 
-	It("QUOTA-17 an Event in another form counts as one unit of each resource, and one about another quota as none", func(ctx SpecContext) {
-		f := plant(ctx, world, pods(100))
-		before := f.share(ctx, f.db)
-		f.refuse(ctx, f.Admin(), f.db, "exceeded quota: theirs, requested: pods=50, used: pods=0, limited: pods=1")
-		Consistently(ctx, func() int64 { return f.share(ctx, f.db) }).WithTimeout(2 * time.Second).Should(Equal(before))
-		for f.Admin().Create(ctx, pod(f.db, "")) == nil {
-		}
-		full := f.share(ctx, f.db)
-		f.refuse(ctx, f.Admin(), f.db, "exceeded quota: hrq.tenancy.warren.dev, and more")
-		Eventually(ctx, func() int64 { return f.share(ctx, f.db) }).Should(BeNumerically(">", full))
-	})
+	It("QUOTA-17 an Event in another form counts as one unit of each resource, and one about another quota as none",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, pods(100))
+			before := f.share(ctx, f.db)
+			f.refuse(ctx, f.Admin(), f.db, "exceeded quota: theirs, requested: pods=50, used: pods=0, limited: pods=1")
+			Consistently(ctx, func() int64 { return f.share(ctx, f.db) }).WithTimeout(2 * time.Second).Should(Equal(before))
+			for f.Admin().Create(ctx, pod(f.db, "")) == nil {
+			}
+			full := f.share(ctx, f.db)
+			f.refuse(ctx, f.Admin(), f.db, "exceeded quota: hrq.tenancy.warren.dev, and more")
+			Eventually(ctx, func() int64 { return f.share(ctx, f.db) }).Should(BeNumerically(">", full))
+		})
 
-	It("QUOTA-18 who is refused two resources, one of which is used up, takes no room of the other one from anybody", func(ctx SpecContext) {
-		f := plant(ctx, world, amounts("pods", "10", "count/configmaps", "4")) // each namespace has kube-root-ca.crt
-		f.deploy(ctx, f.web, 3)
-		f.awaitPods(ctx, f.web, 3)
-		quiet := func() []int64 { return []int64{f.share(ctx, f.root), f.share(ctx, f.web), f.share(ctx, f.db)} }
-		Eventually(ctx, quiet).MustPassRepeatedly(5).Should(Equal(quiet()))
-		before := quiet()
-		f.refuse(ctx, f.Admin(), f.db, "exceeded quota: hrq.tenancy.warren.dev, requested: pods=9,count/configmaps=1, used: x, limited: x")
-		Consistently(ctx, quiet).WithTimeout(3 * time.Second).Should(Equal(before))
-	})
+	It("QUOTA-18 who is refused two resources, one of which is used up, takes no room of the other one from anybody",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, amounts("pods", "10", "count/configmaps", "4")) // each namespace has kube-root-ca.crt
+			f.deploy(ctx, f.web, 3)
+			f.awaitPods(ctx, f.web, 3)
+			quiet := func() []int64 { return []int64{f.share(ctx, f.root), f.share(ctx, f.web), f.share(ctx, f.db)} }
+			Eventually(ctx, quiet).MustPassRepeatedly(5).Should(Equal(quiet()))
+			before := quiet()
+			f.refuse(ctx, f.Admin(), f.db, "exceeded quota: hrq.tenancy.warren.dev, requested: pods=9,count/configmaps=1, used: x, limited: x")
+			Consistently(ctx, quiet).WithTimeout(3 * time.Second).Should(Equal(before))
+		})
 
-	It("QUOTA-19 a limit below what is used is Exceeded: nothing is deleted, and nothing is admitted until enough is gone", func(ctx SpecContext) {
-		f := plant(ctx, world, pods(10))
-		f.fill(ctx, 8, f.web)
-		f.setHard(ctx, pods(6))
-		Expect(f.awaitBudget(ctx, v1alpha1.ReasonExceeded, "8")).To(ContainSubstring("pods: 8 used of 6, most in " + f.web + " (8)"))
-		Eventually(ctx, func() bool { return isRefused(f.Admin().Create(ctx, pod(f.db, ""), client.DryRunAll)) }).Should(BeTrue())
-		Expect(f.countPods(ctx)).To(Equal(8))
-		f.deletePods(ctx, f.web, 3)
-		Eventually(ctx, func() error { return f.create(ctx, f.db) }).WithPolling(longPause).Should(Succeed())
-		Consistently(ctx, func() bool { return isRefused(f.create(ctx, f.db)) }).WithTimeout(2 * time.Second).Should(BeTrue())
-	})
+	It("QUOTA-19 a limit below what is used is Exceeded: nothing is deleted, and nothing is admitted until enough is gone",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, pods(10))
+			f.fill(ctx, 8, f.web)
+			f.setHard(ctx, pods(6))
+			Expect(f.awaitBudget(ctx, v1alpha1.ReasonExceeded, "8")).To(ContainSubstring("pods: 8 used of 6, most in " + f.web + " (8)"))
+			Eventually(ctx, func() bool { return isRefused(f.Admin().Create(ctx, pod(f.db, ""), client.DryRunAll)) }).Should(BeTrue())
+			Expect(f.countPods(ctx)).To(Equal(8))
+			f.deletePods(ctx, f.web, 3)
+			Eventually(ctx, func() error { return f.create(ctx, f.db) }).WithPolling(longPause).Should(Succeed())
+			Consistently(ctx, func() bool { return isRefused(f.create(ctx, f.db)) }).WithTimeout(2 * time.Second).Should(BeTrue())
+		})
 
 	It("QUOTA-20 a higher limit serves who is refused", func(ctx SpecContext) {
 		f := plant(ctx, world, pods(5))
@@ -180,6 +185,7 @@ var _ = Describe("namespaces that come and go", func() {
 		for range 4 {
 			Expect(f.Admin().Create(ctx, pod(old, ""))).To(Succeed())
 		}
+		f.mark(ctx, old)
 		f.place(ctx, old, f.root)
 		f.awaitBudget(ctx, v1alpha1.ReasonExceeded, "12")
 	})
