@@ -17,7 +17,7 @@ import (
 )
 
 // NumberPattern matches the number of a case.
-const NumberPattern = `[A-Z]{3,4}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
+const NumberPattern = `[A-Z]{3,5}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
 
 var (
 	// Number finds numbers of cases in a text.

@@ -16,7 +16,7 @@ var (
 	cellItem    = regexp.MustCompile(`[|;]`)
 	linkTarget  = regexp.MustCompile(`\]\([^)]*\)`)
 	word        = regexp.MustCompile(`[A-Za-z0-9'’-]+`)
-	caseNumber  = regexp.MustCompile(`\b(SUB|PROP|HIER|ACC|SEC|DIST|BILL|INF|MIG|FLT)-[A-Z]*[0-9]+\b`)
+	caseNumber  = regexp.MustCompile(`\b(SUB|PROP|HIER|ACC|SEC|DIST|BILL|INF|MIG|FLT|QUOTA)-[A-Z]*[0-9]+\b`)
 )
 
 // TestGuidesReadEasily checks the README, the concepts and the guides: sentences are short, and no case of the specification is cited.

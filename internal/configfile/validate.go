@@ -11,6 +11,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
 )
 
 // validateConfiguration reports all problems of a decoded file whose defaults are filled in.
@@ -71,6 +72,9 @@ func validateSubNamespaces(at *field.Path, s *config.SubNamespaces) field.ErrorL
 	}
 	if n := s.Limits.Bytes; n != nil {
 		problems = append(problems, checkAtLeast(at.Child("limits", "bytes"), *n, 0)...)
+	}
+	for _, problem := range budget.Check(s.Limits.Hard) {
+		problems = append(problems, field.Invalid(at.Child("limits", "hard"), field.OmitValueType{}, problem))
 	}
 	return problems
 }

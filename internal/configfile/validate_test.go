@@ -58,6 +58,15 @@ propagation: {excludedLabels: ["c["], excludedAnnotations: ["tenancy.warren.dev/
 				`propagation.excludedAnnotations[1]: Invalid value: "d[": must be a pattern of path.Match: syntax error in pattern`,
 			},
 		},
+		"Budget": {
+			reason: "the rules of the CRD hold for the default of all tenants",
+			body:   "subNamespaces: {limits: {hard: {foo: 1, pods: 1.5}}}\n",
+			want: []string{
+				"subNamespaces.limits.hard: Invalid value: foo: is no resource that a ResourceQuota limits: write one such as pods, requests.cpu " +
+					"or count/jobs.batch",
+				"subNamespaces.limits.hard: Invalid value: pods: must be a whole number: only cpu, memory and storage have fractions",
+			},
+		},
 		"NamingPolicies": {
 			reason: "both required, both compile, every group exists, also by number and with its braces",
 			body: `subNamespaces: {namingPolicies: [{}, {root: "(", match: "$1"}, {root: "^(a)", match: "$1-$2-${}-$$"}, {root: "a", match: ` +

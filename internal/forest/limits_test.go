@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -48,6 +51,23 @@ func TestLimits(t *testing.T) {
 				t.Errorf("said %q, want %q", tc.got, tc.want)
 			}
 		})
+	}
+}
+
+func TestBudgetOfTheConfigurationHoldsForOtherKeys(t *testing.T) {
+	// This is QUOTA-04 in part: both hold, and an LNamespace's own amount comes before the configuration's.
+	quantity := resource.MustParse
+	s := limited()
+	rules := s.Rules()
+	rules.Limits.Hard = v1alpha1.Budget{"pods": quantity("5"), "secrets": quantity("7")}
+	s = s.WithRules(rules).WithTenant(&forest.Tenant{Name: "t", UID: "u",
+		Limits: v1alpha1.Limits{Hard: v1alpha1.Budget{"requests.cpu": quantity("2"), "secrets": quantity("9")}}})
+	want := v1alpha1.Budget{"pods": quantity("5"), "requests.cpu": quantity("2"), "secrets": quantity("9")}
+	if diff := cmp.Diff(want, s.Limits("t").Hard); diff != "" {
+		t.Errorf("tenant: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(rules.Limits.Hard, s.Limits("r").Hard); diff != "" {
+		t.Errorf("other tree: -want, +got:\n%s", diff)
 	}
 }
 

@@ -1,0 +1,35 @@
+package components_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+)
+
+var _ = Describe("component budgets", func() {
+	It("QUOTA-01 a budget with -1, 1.5 pods, 17 keys or key foo is refused with one sentence that names the key; QUOTA-02 each "+
+		"key that counts what the operator writes is refused, as it would keep that out", func(ctx SpecContext) {
+		crds, err := devcluster.Render("config/crd/budgets")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(devcluster.Apply(ctx, world.Config(controlplane.Admin), crds)).To(Succeed())
+		for _, tc := range build.Budgets() {
+			tenant := build.Tenant("quota-01").Object()
+			tenant.Spec.Limits = &v1alpha1.Limits{Hard: tc.Hard}
+			part := &v1alpha1.HierarchicalResourceQuota{Spec: v1alpha1.HierarchicalResourceQuotaSpec{Hard: tc.Hard}}
+			part.Namespace, part.Name = "default", "quota-01"
+			for _, object := range []client.Object{tenant, part} {
+				err := world.Admin().Create(ctx, object, client.DryRunAll)
+				if tc.Refusal == "" {
+					Expect(err).NotTo(HaveOccurred(), tc.Name)
+				} else {
+					Expect(err).To(MatchError(ContainSubstring(tc.Refusal)), tc.Name)
+				}
+			}
+		}
+	})
+})
