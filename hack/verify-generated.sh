@@ -16,6 +16,9 @@ stale=0
 distributions=tenancy.warren.dev_resourcedistributions.yaml # stands alone: a component brings it
 diff -u "config/crd/distribution/$distributions" "$fresh/crd/$distributions" || stale=1
 rm "$fresh/crd/$distributions"
+quotas=tenancy.warren.dev_hierarchicalresourcequotas.yaml # so does this one
+diff -u "config/crd/budgets/$quotas" "$fresh/crd/$quotas" || stale=1
+rm "$fresh/crd/$quotas"
 diff -ru config/crd/bases "$fresh/crd" || stale=1
 diff -u examples/memcached/config/cache.example.com_memcacheds.yaml "$fresh/examples/cache.example.com_memcacheds.yaml" || stale=1
 for package in api/v1alpha1 api/config/v1alpha1 examples/memcached; do

@@ -23,13 +23,14 @@ var kinds = []struct{ name, definition string }{
 	{"SubNamespace", "config/crd/bases/tenancy.warren.dev_subnamespaces.yaml"},
 	{"HierarchyConfiguration", "config/crd/bases/tenancy.warren.dev_hierarchyconfigurations.yaml"},
 	{"ResourceDistribution", "config/crd/distribution/tenancy.warren.dev_resourcedistributions.yaml"},
+	{"HierarchicalResourceQuota", "config/crd/budgets/tenancy.warren.dev_hierarchicalresourcequotas.yaml"},
 }
 
 const exampleDir = "docs/reference/examples"
 
 func apiPage(context.Context) (string, error) {
 	p := newPage("API reference", "the Go types in api/v1alpha1 and "+exampleDir,
-		"Every field of the four kinds of group `tenancy.warren.dev`, version `v1alpha1`. The API server checks each *rule* itself; "+
+		"Every field of the five kinds of group `tenancy.warren.dev`, version `v1alpha1`. The API server checks each *rule* itself; "+
 			"[Admission](admission.md) has the rules that need other objects. A test applies each example to a real API server.")
 	for _, kind := range kinds {
 		if err := writeKind(p, kind.name, kind.definition); err != nil {
