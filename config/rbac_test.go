@@ -125,8 +125,12 @@ func TestOperatorsRightsAreFewAndNamed(t *testing.T) {
 				}
 			}
 		}
-		if n == 0 || n > budget {
-			t.Errorf("overlay %s: the operator holds %d rules, and may hold 1 to %d", overlay, n, budget)
+		most := budget
+		if overlay == "open" {
+			most += 5 // those of component budgets
+		}
+		if n == 0 || n > most {
+			t.Errorf("overlay %s: the operator holds %d rules, and may hold 1 to %d", overlay, n, most)
 		}
 	}
 }

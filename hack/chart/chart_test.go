@@ -156,17 +156,17 @@ func (h helm) compareWithKustomize(t *testing.T) {
 		"overlay standard": {base: "config/overlays/standard"},
 		"overlay hardened": {values: []string{"components.hardened=true"}, base: "config/overlays/hardened"},
 		"overlay open": {
-			values: []string{"components.openAccess=true", "components.distribution=true"}, base: "config/overlays/open",
+			values: []string{"components.openAccess=true", "components.distribution=true", "components.budgets=true"}, base: "config/overlays/open",
 		},
 		"config/default": {values: []string{"components.strictPlacement=false"}, base: "config/default"},
 		"all that go together": {
 			values: []string{
 				"components.openAccess=true", "components.distributionOverwrite=true", "components.distribution=true",
-				"components.hierarchyAuthority=true",
+				"components.hierarchyAuthority=true", "components.budgets=true",
 				"components.certManager=true", "components.webhookClients=true", "controller.config.billing.driver=sqlite",
 			},
 			base: "config/overlays/standard",
-			components: []string{"open-access", "distribution-overwrite", "hierarchy-authority", "cert-manager",
+			components: []string{"open-access", "distribution-overwrite", "hierarchy-authority", "budgets", "cert-manager",
 				"webhook-clients", "billing-sqlite"},
 		},
 		"hardened, cert-manager and hierarchy-authority": {
@@ -177,7 +177,7 @@ func (h helm) compareWithKustomize(t *testing.T) {
 	}
 	for component, value := range map[string]string{
 		"open-access": "openAccess", "distribution": "distribution", "distribution-overwrite": "distributionOverwrite", "hardened": "hardened",
-		"hierarchy-authority": "hierarchyAuthority", "cert-manager": "certManager", "webhook-clients": "webhookClients",
+		"hierarchy-authority": "hierarchyAuthority", "budgets": "budgets", "cert-manager": "certManager", "webhook-clients": "webhookClients",
 	} {
 		test := tests["overlay standard"]
 		test.values, test.components = []string{"components." + value + "=true"}, []string{component}

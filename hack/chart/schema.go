@@ -94,6 +94,7 @@ type components struct {
 	HierarchyAuthority    bool `json:"hierarchyAuthority"`
 	Distribution          bool `json:"distribution"`
 	DistributionOverwrite bool `json:"distributionOverwrite"`
+	Budgets               bool `json:"budgets"`
 	CertManager           bool `json:"certManager"`
 	WebhookClients        bool `json:"webhookClients"`
 }

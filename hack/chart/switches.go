@@ -40,6 +40,7 @@ var layers = []layer{
 		// hierarchy-authority patches only the objects of components that are listed before it
 		from: []string{"hierarchy-authority", "distribution"}, to: []string{"distribution", "hierarchy-authority"},
 	},
+	{when: ".Values.components.budgets", to: []string{"budgets"}},
 	{when: ".Values.components.certManager", to: []string{"cert-manager"}},
 	{when: ".Values.components.webhookClients", to: []string{"webhook-clients"}},
 	{when: billing, to: []string{"billing-exporter"}},

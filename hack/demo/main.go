@@ -112,7 +112,7 @@ func playHere(ctx context.Context, root string, ledger warehouse) error {
 	manager := filepath.Join(root, "bin", "manager")
 	world, err := devcluster.Start(ctx, devcluster.Options{
 		ControlPlane: controlplane.Options{Users: map[string][]string{devcluster.ExporterAccount: devcluster.ExporterGroups()}},
-		Webhooks:     true, Components: []string{"config/components/open-access", "config/components/distribution",
+		Webhooks:     true, Components: []string{"config/components/open-access", "config/components/distribution", "config/components/budgets",
 			"config/components/billing-sqlite"},
 		Operator: devcluster.OperatorOptions{Manager: manager}, WithoutOperator: true,
 	})
