@@ -58,6 +58,7 @@ var edits = map[string][]edit{
 		{metric: "warren_access_revocation_seconds_bucket", labels: []string{"le", "30"}, grow: 1},
 		{metric: "warren_access_revocation_seconds_bucket", labels: []string{"le", "+Inf"}, grow: 1},
 	},
+	"WarrenBudgetNotEnforced":     {{metric: "warren_budget_conditions", labels: []string{"reason", "NotInstalled"}, set: 1}},
 	"WarrenDistributionDriftLoop": {{metric: "warren_distribution_drift_loops", labels: []string{"distribution", "pull"}, set: 1}},
 	"WarrenBillingLags":           {{metric: "warren_billing_oldest_pending_seconds", set: 1000}},
 	"WarrenBillingRefused": {{metric: "warren_billing_flush_total", labels: []string{"result", "success"},
