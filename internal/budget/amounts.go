@@ -45,6 +45,9 @@ func quantityOf(key corev1.ResourceName, amount int64) resource.Quantity {
 	return *resource.NewQuantity(amount, resource.DecimalSI)
 }
 
+// UnitOf returns the least quantity of a resource that is worth a write.
+func UnitOf(key corev1.ResourceName) resource.Quantity { return quantityOf(key, unitOf(key)) }
+
 // unitOf is the least amount of a resource that is worth a write: one object, a tenth of a CPU, 128 MiB.
 func unitOf(key corev1.ResourceName) int64 {
 	switch {

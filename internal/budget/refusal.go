@@ -1,6 +1,9 @@
 package budget
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +32,23 @@ func ParseRefusal(message string, hard Amounts) Amounts {
 		units[key] = unitOf(key)
 	}
 	return units
+}
+
+// FormatRefusal returns the message that ParseRefusal reads, as the API server writes it when an object needs requested. used and limited
+// are status.used and status.hard of the ResourceQuota.
+func FormatRefusal(requested, used, limited corev1.ResourceList) string {
+	return fmt.Sprintf("exceeded quota: %s, requested: %s, used: %s, limited: %s", QuotaName, FormatList(requested, requested),
+		FormatList(requested, used), FormatList(requested, limited))
+}
+
+// FormatList returns the quantities of the resources that keys has, in alphabetical order, such as "pods=1,requests.cpu=2".
+func FormatList(keys, list corev1.ResourceList) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		quantity := list[key]
+		parts = append(parts, string(key)+"="+quantity.String())
+	}
+	return strings.Join(parts, ",")
 }
 
 func parseAmounts(text string) Amounts {

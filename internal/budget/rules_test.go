@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/warren-tenancy/warren/internal/budget"
 )
@@ -106,6 +107,22 @@ func TestParseRefusal(t *testing.T) {
 		if diff := cmp.Diff(want, budget.ParseRefusal(message, hard)); diff != "" {
 			t.Errorf("%s: %s", message, diff)
 		}
+	}
+}
+
+func TestARefusalIsReadAsItWasWritten(t *testing.T) {
+	quantities := func(pods, storage string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceRequestsStorage: resource.MustParse(storage), corev1.ResourcePods: resource.MustParse(pods)}
+	}
+	requested := quantities("1", "500Gi")
+	message := budget.FormatRefusal(requested, quantities("12", "1Ti"), quantities("12", "1025Gi"))
+	want := "exceeded quota: hrq.tenancy.warren.dev, requested: pods=1,requests.storage=500Gi, used: pods=12,requests.storage=1Ti, " +
+		"limited: pods=12,requests.storage=1025Gi"
+	if message != want {
+		t.Error(message)
+	}
+	if diff := cmp.Diff(budget.AmountsOf(requested), budget.ParseRefusal(message, budget.Amounts{pods: 12})); diff != "" {
+		t.Error(diff)
 	}
 }
 
