@@ -19,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/migrate"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ns"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/quota"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/setup"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/sub"
@@ -37,6 +38,7 @@ func NewCommand(inv *invocation.Invocation) *cobra.Command {
 	}, "kubectl warren")
 	groups := []*cobra.Command{
 		template.Commands(inv), setup.ConfigCommands(inv), billing.Commands(inv.Streams), migrate.Commands(inv),
+		quota.Commands(inv),
 	}
 	warren.AddCommand(groups...)
 	warren.AddCommand(sub.Commands(inv)...)

@@ -16,7 +16,7 @@ var helpGroups = []struct {
 	title    string
 	commands []string
 }{
-	{"Every day:", []string{"ns", "tree", "describe", "get", "create", "delete", "trace", "ui"}},
+	{"Every day:", []string{"ns", "tree", "describe", "get", "create", "delete", "trace", "quota", "ui"}},
 	{"People and rights:", []string{"add", "remove", "access", "who-can", "why"}},
 	{"Trees, for cluster admins and administrators of namespaces:", []string{
 		"create-lns", "move", "graft", "cut", "mark", "set", "set-type", "protect", "template", "graph",

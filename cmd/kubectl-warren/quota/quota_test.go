@@ -1,0 +1,107 @@
+package quota_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/quota"
+)
+
+func pods(amount string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourcePods: resource.MustParse(amount)}
+}
+
+func tenant(hard, used, free string) *quota.Limit {
+	return &quota.Limit{Kind: "LNamespace", Name: "payments", Reason: "Enforced",
+		BudgetStatus: v1alpha1.BudgetStatus{Hard: pods(hard), Used: pods(used), Free: pods(free)}}
+}
+
+func hrq(hard, used, free string) *quota.Limit {
+	l := tenant(hard, used, free)
+	l.Kind, l.Namespace, l.Name = "HierarchicalResourceQuota", "pay-web", "team"
+	return l
+}
+
+func share(limits ...*quota.Limit) *quota.Share {
+	return &quota.Share{Namespace: "pay-web", Hard: pods("12"), Counted: pods("12"), Used: pods("12"), Limits: limits}
+}
+
+func TestSentences(t *testing.T) {
+	const grows = ": the share grows when a controller is refused, or: kubectl warren quota ask -n pay-web pods=1"
+	uncounted := share(tenant("100", "97", "3"))
+	uncounted.Counted = nil
+	for name, c := range map[string]struct {
+		share  *quota.Share
+		needed string
+		want   string
+	}{
+		"room elsewhere": {share(tenant("100", "97", "3")), "1", "pods: 12 used of a share of 12; tenant payments has 3 of 100 free" + grows},
+		"full": {share(tenant("100", "100", "0")), "1",
+			"pods: 12 used; tenant payments has used 100 of 100: delete something, or ask a cluster admin to raise spec.limits.hard"},
+		"less is free than is needed": {share(tenant("100", "97", "3")), "5", "pods: 12 used of a share of 12; tenant payments has 3 of 100 " +
+			"free, less than 5: delete something, or ask a cluster admin to raise spec.limits.hard"},
+		"the smallest limit holds": {share(tenant("100", "97", "3"), hrq("12", "12", "0")), "1", "pods: 12 used; HierarchicalResourceQuota " +
+			"pay-web/team has used 12 of 12: delete something, or ask a cluster admin or a sudoer to raise spec.hard"},
+		"nothing is known of limits": {share(&quota.Limit{Name: "payments"}), "1", "pods: 12 used of a share of 12" + grows},
+		"not counted":                {uncounted, "1", "pods: Kubernetes has not counted the share of 12 yet: try again in a few seconds"},
+	} {
+		t.Run("QUOTA-37 one sentence states what holds: "+name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, c.share.Sentence(corev1.ResourcePods, resource.MustParse(c.needed))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	uninstalled := &quota.Limit{Kind: "LNamespace", Name: "shop", Reason: "NotInstalled",
+		BudgetStatus: v1alpha1.BudgetStatus{Hard: pods("5")}}
+	var out bytes.Buffer
+	err := quota.Limits{tenant("100", "37", "63"), uninstalled, {Name: "billing"}}.Write(&out)
+	const want = `LIMIT             RESOURCE   HARD   USED        FREE        REASON
+tenant payments   pods       100    37          63          Enforced
+tenant shop       pods       5      <unknown>   <unknown>   NotInstalled
+limit of billing: you may not read it
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	for words, want := range map[string]string{
+		"":                              "name what one object needs: kubectl warren quota ask -n NAMESPACE RESOURCE=AMOUNT…",
+		"pods":                          `invalid request "pods": must be RESOURCE=AMOUNT: write it such as pods=1`,
+		"=1":                            `invalid request "=1": must be RESOURCE=AMOUNT: write it such as pods=1`,
+		"pods=0":                        `pods: invalid amount "0": must be more than 0: name what one object needs`,
+		"pods=-1":                       `pods: invalid amount "-1": must be more than 0: name what one object needs`,
+		"pods=many":                     `pods: invalid amount "many": must be a quantity: write it such as 1, 500m or 500Gi`,
+		"pods=1 pods=2":                 `pods: invalid amount "2": must be given once: add the amounts up`,
+		"requests.cpu=1":                "requests.cpu: invalid resource: must be one that the share of pay-web has, which is pods=12: ask for these",
+		"pods=1 requests.storage=500Gi": "requests.storage: invalid resource: must be one that the share of pay-web has, which is pods=12: ask for these",
+		"pods=1":                        "",
+	} {
+		t.Run("a request that names no amounts of limited resources is refused: "+words, func(t *testing.T) {
+			asked, err := quota.ParseRequest(strings.Fields(words))
+			if err == nil {
+				err = share().CheckLimited(asked)
+			}
+			if got := errorText(err); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

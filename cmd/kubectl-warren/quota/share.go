@@ -1,0 +1,108 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/budget"
+)
+
+// Share is what a namespace may use now, and the limits above it. Its JSON form is an interface that scripts rely on.
+type Share struct {
+	Namespace string `json:"namespace"`
+	// Hard is the share, Counted what the API server admits by, Used what is used.
+	Hard    corev1.ResourceList `json:"hard"`
+	Counted corev1.ResourceList `json:"counted"`
+	Used    corev1.ResourceList `json:"used"`
+	Limits  Limits              `json:"limits"`
+	// Holds has, for each resource, the sentence that states what holds.
+	Holds []string `json:"holds"`
+}
+
+// readShare reads the share of a namespace and the limits above it.
+func readShare(ctx context.Context, api client.Client, namespace string) (*Share, error) {
+	s := &Share{Namespace: namespace, Limits: Limits{}}
+	if err := s.readQuota(ctx, api); err != nil {
+		return nil, err
+	}
+	path := []string{namespace}
+	object, err := gather.ReadNamespace(ctx, api, namespace)
+	if err != nil && !failure.Unavailable(err) {
+		return nil, fmt.Errorf("read namespace %s: %w", namespace, err)
+	}
+	if ancestry := object.Annotations[v1alpha1.AnnotationAncestry]; ancestry != "" {
+		path = strings.Split(ancestry, "/")
+	}
+	if err := s.Limits.readSome(ctx, api, path[:1], path); err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Hard)) {
+		s.Holds = append(s.Holds, s.Sentence(key, budget.UnitOf(key)))
+	}
+	return s, nil
+}
+
+// readQuota reads the ResourceQuota that holds the share.
+func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
+	quota := &corev1.ResourceQuota{}
+	err := api.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: budget.QuotaName}, quota)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("namespace %s has no share, because it has no ResourceQuota %s: kubectl warren quota lists the limits, and "+
+			"kubectl warren doctor reports whether component budgets is installed", s.Namespace, budget.QuotaName)
+	case err != nil:
+		return fmt.Errorf("read the share of %s: %w", s.Namespace, err)
+	}
+	s.Hard, s.Counted, s.Used = quota.Spec.Hard, quota.Status.Hard, quota.Status.Used
+	return nil
+}
+
+// Sentence states what holds for an object that needs so much of a resource.
+func (s *Share) Sentence(key corev1.ResourceName, needed resource.Quantity) string {
+	used := fmt.Sprintf("%s: %s used", key, amount(s.Used, key))
+	next := fmt.Sprintf(": the share grows when a controller is refused, or: kubectl warren quota ask -n %s %s=%s", s.Namespace, key,
+		needed.String())
+	limit := s.Limits.tightest(key)
+	if _, counted := s.Counted[key]; !counted {
+		return fmt.Sprintf("%s: Kubernetes has not counted the share of %s yet: try again in a few seconds", key, amount(s.Hard, key))
+	}
+	if limit == nil {
+		return fmt.Sprintf("%s of a share of %s%s", used, amount(s.Counted, key), next)
+	}
+	free, field := limit.Free[key], "a cluster admin to raise spec.limits.hard"
+	if limit.Namespace != "" {
+		field = "a cluster admin or a sudoer to raise spec.hard"
+	}
+	switch {
+	case free.Sign() <= 0:
+		return fmt.Sprintf("%s; %s has used %s of %s: delete something, or ask %s", used, limit, amount(limit.Used, key),
+			amount(limit.Hard, key), field)
+	case free.Cmp(needed) < 0:
+		next = fmt.Sprintf(", less than %s: delete something, or ask %s", needed.String(), field)
+	}
+	return fmt.Sprintf("%s of a share of %s; %s has %s of %s free%s", used, amount(s.Counted, key), limit, amount(limit.Free, key),
+		amount(limit.Hard, key), next)
+}
+
+// Write writes what holds for each resource, and then the limits that the user may not read.
+func (s *Share) Write(w io.Writer) error {
+	for _, sentence := range s.Holds {
+		if _, err := terminal.Fprintf(w, "%s\n", sentence); err != nil {
+			return err
+		}
+	}
+	return s.Limits.writeUnread(w)
+}
