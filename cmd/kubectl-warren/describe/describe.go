@@ -30,6 +30,8 @@ type Namespace struct {
 	// Limits are those of the tree; nil if the namespace is halted or in no tree, or if the LNamespace or the usage could
 	// not be read.
 	Limits *Limits `json:"limits,omitempty"`
+	// Budget is what the tree uses of what it may use; nil if it has none, or the LNamespace could not be read.
+	Budget *v1alpha1.BudgetStatus `json:"budget,omitempty"`
 	// Billing is who pays for the tree; nil if the LNamespace names nobody or could not be read.
 	Billing *v1alpha1.Billing `json:"billing,omitempty"`
 
@@ -108,7 +110,7 @@ func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *N
 		Events: []Event{},
 	}
 	if tenant != nil {
-		d.Billing = tenant.Spec.Billing
+		d.Billing, d.Budget = tenant.Spec.Billing, tenant.Status.Budget
 	}
 	if counted := !view.Partial || tenant != nil; known && counted && d.Root != "" && d.Depth != nil {
 		d.Limits = limitsText(view, d.Root, int32(*d.Depth), tenant)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -89,11 +90,12 @@ func TestOf(t *testing.T) {
 	three, two, one := int32(3), int32(2), 1
 	tenant := &v1alpha1.LNamespace{
 		Spec:   v1alpha1.LNamespaceSpec{Limits: &v1alpha1.Limits{SubNamespaces: &three}},
-		Status: v1alpha1.LNamespaceStatus{SubNamespaces: 2},
+		Status: v1alpha1.LNamespaceStatus{SubNamespaces: 2, Budget: &v1alpha1.BudgetStatus{}},
 	}
 	want := &describe.Namespace{
 		Name: "pay-web", Type: tree.TypeSubNamespace, Root: "payments", Parent: "payments", Bound: true, Depth: &one, Phase: tree.PhaseActive,
 		Children: []string{"pay-db"}, Instances: []string{}, Cascading: describe.Cascading{Allowed: true, By: "pay-web"},
+		Budget:    tenant.Status.Budget,
 		Limits:    &describe.Limits{SubNamespaces: describe.Usage{Used: two, Limit: &three}, Depth: describe.Usage{Used: 1}},
 		Resources: []describe.Resource{}, Conflicts: []trace.Obstacle{}, Conditions: []metav1.Condition{}, Events: []describe.Event{},
 	}
@@ -161,6 +163,16 @@ Events:  <none>
 	}
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestBudgetText(t *testing.T) {
+	amounts := func(cpu, pods string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods), corev1.ResourceRequestsCPU: resource.MustParse(cpu)}
+	}
+	const want = "pods 37 of 100, requests.cpu 1500m of 20"
+	if got := describe.BudgetText(&v1alpha1.BudgetStatus{Hard: amounts("20", "100"), Used: amounts("1500m", "37")}); got != want {
+		t.Error(got)
 	}
 }
 

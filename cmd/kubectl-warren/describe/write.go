@@ -3,6 +3,8 @@ package describe
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
@@ -33,6 +36,9 @@ func (d *Namespace) Write(w io.Writer) error {
 		terminal.Fprintf(table, "Limits:\t<none>\n")
 	default:
 		terminal.Fprintf(table, "Limits:\t<unknown>\n")
+	}
+	if d.Budget != nil {
+		terminal.Fprintf(table, "Budget:\t%s\n", BudgetText(d.Budget))
 	}
 	if d.Billing != nil {
 		terminal.Fprintf(table, "Cost center:\t%s\n", tree.OrNone(d.Billing.CostCenter))
@@ -72,6 +78,16 @@ func (l *Limits) String() string {
 		text += fmt.Sprintf(", at most %d bytes in copies", *l.Bytes)
 	}
 	return text
+}
+
+// BudgetText is the amount used, and the limit, of each resource.
+func BudgetText(b *v1alpha1.BudgetStatus) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(b.Hard)) {
+		used, hard := b.Used[key], b.Hard[key]
+		parts = append(parts, fmt.Sprintf("%s %s of %s", key, used.String(), hard.String()))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (u Usage) String() string {

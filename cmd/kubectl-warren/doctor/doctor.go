@@ -53,7 +53,7 @@ func (p Patient) Examine(ctx context.Context) []Check {
 	checks = append(checks, p.checkPolicies(ctx)...)
 	return append(checks, p.podSecurity(ctx), p.checkAPIServices(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkBindings(ctx),
 		p.checkOwners(ctx), p.checkProtected(ctx, file), p.checkSight(ctx, file), p.checkKinds(ctx, file), p.checkSources(ctx, file),
-		p.checkBilling(ctx, file))
+		p.checkBilling(ctx, file), p.checkBudgets(ctx))
 }
 
 func ok(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }

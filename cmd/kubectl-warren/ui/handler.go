@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -77,7 +78,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 // rows with links.
 func parseTemplates(s *settings) *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
-		"text": graph.EscapeText, "path": url.PathEscape, "shell": s.quoteCommand, "fails": isFailing,
+		"text": graph.EscapeText, "budget": describe.BudgetText, "path": url.PathEscape, "shell": s.command, "fails": fails,
 		"mayNot": func(gap string) string { return strings.Replace(gap, "can't ", "you may not ", 1) },
 		"kinds": func() []v1alpha1.SubjectKind {
 			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}
