@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -165,7 +166,7 @@ func (x *executor) reasonToWait(wave []Step, estate *Estate, c Cluster) string {
 		return keys
 	}
 	if len(wave) == 0 || wave[0].Phase == Finish {
-		return staleCopiesReason(estate, c)
+		return cmp.Or(awaitedTreeQuota(wave, estate, c), staleCopiesReason(estate, c))
 	}
 	return ""
 }

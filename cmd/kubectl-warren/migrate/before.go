@@ -50,6 +50,9 @@ func (p *planner) valuesBefore() map[string]map[string]string {
 			found[warrenObject("LNamespace", "", name).idWithGroup()] = map[string]string{}
 		}
 	}
+	for object := range p.Quotas.ours {
+		found[object.idWithGroup()] = map[string]string{}
+	}
 	for _, object := range p.sourcesAlreadyMade() {
 		found[objectFromMetadata(object).idWithGroup()] = map[string]string{}
 	}

@@ -52,7 +52,7 @@ func newPeerCommand(inv *invocation.Invocation, p peer) *cobra.Command {
 			", and what has no counterpart.\n" +
 			"Without --apply, --undo and --finish, the command writes nothing. --apply carries out all steps but the last, --undo takes these\n" +
 			"steps back, --finish takes the last step. If a command was interrupted, repeat it. All is done with your own rights.\n" +
-			"Of what existed before, no namespace, no copy and no object of " + p.title + " is deleted.\n" +
+			"Of what existed before, no namespace, no copy and no object of " + p.title + " is deleted" + p.except + ".\n" +
 			"After --finish, delete the objects of " + p.title + " yourself.",
 		Example:           "  kubectl warren migrate " + p.word + "\n  kubectl warren migrate " + p.word + " --apply",
 		Args:              cobra.NoArgs,
@@ -104,6 +104,9 @@ func runMigration(ctx context.Context, inv *invocation.Invocation, p peer, o *op
 		return errors.New(estate.Stop)
 	}
 	if err := o.checkPlanFeasible(p, c, plan); err != nil {
+		return err
+	}
+	if err := r.tryTreeQuotas(ctx, plan); err != nil {
 		return err
 	}
 	return o.confirmAndCarryOut(ctx, inv, r, estate, plan)
@@ -175,7 +178,7 @@ func (o *options) confirmAndCarryOut(ctx context.Context, inv *invocation.Invoca
 		tenants: slices.Sorted(maps.Keys(estate.Tenants))}
 	switch {
 	case o.apply:
-		x.until = Hierarchy
+		x.until = Budgets
 	case o.undo:
 		x.plan, x.tenants = NewUndo, nil
 	}

@@ -26,7 +26,7 @@ const madeHere = "kubectl-warren-migrate"
 func (d *draft) addDraftGap(what, instead string) { d.gaps = append(d.gaps, Gap{what, instead}) }
 
 // phaseOrder has the phases of a plan in their order, and then those of an undo.
-var phaseOrder = []Phase{Rest, Tenants, Sources, Copies, Namespaces, Hierarchy, Finish, Leave, Owners, Release, Wake}
+var phaseOrder = []Phase{Rest, Tenants, Sources, Copies, Namespaces, Hierarchy, Budgets, Finish, Leave, Owners, Release, Wake}
 
 // sortedPlan returns the plan, with the steps sorted by phase and wave.
 func (d *draft) sortedPlan() Plan {

@@ -6,10 +6,10 @@
 // So an interrupted migration continues where it ended, and a finished one has nothing left to do. Apart from the
 // record, a ConfigMap, nothing keeps state.
 //
-// The migration never deletes or replaces a namespace, a copy or an object of the peer's that existed before. It writes
-// nothing but the record and the steps of phase rest before the peer is stopped, and nothing after a user has started
-// the peer again. It replaces no label of Warren's. It never writes Warren's configuration, because each kind there
-// needs rights and policies: the plan names what is missing.
+// The migration never deletes or replaces a namespace, a copy or an object of the peer's that existed before, but for the ResourceQuotas
+// by which HNC limits namespaces: the last step deletes them when Warren's are counted. It writes nothing but the
+// record and the steps of phase rest before the peer is stopped, and nothing after a user has started the peer again. It replaces no label
+// of Warren's. It never writes Warren's configuration, because each kind there needs rights and policies: the plan names what is missing.
 //
 // Why it works as it does:
 //   - Until the last step, sources and copies are in mode create. In this mode the operator never changes or deletes a
@@ -51,6 +51,8 @@ type Estate struct {
 	// exist in their root namespaces, and are created if they don't.
 	Tenants map[string]v1alpha1.LNamespaceSpec
 	Made    map[copies.Slot]MadeSource
+	// TreeQuotas are what namespaces and all below them may use together.
+	TreeQuotas []treeQuota
 	// Stop states why the migration can only be undone, and what to do; "" if it may go on.
 	Stop string
 	// IsGone reports that the API server has no definitions of the peer's any more: the migration can only be finished.

@@ -50,9 +50,9 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 	e.placeHNCNamespaces(peer, namespaces, allowed)
 	e.configurationOfHNC(peer, kinds)
 	for _, quota := range peer.Quotas {
-		e.addEstateGap("HierarchicalResourceQuota "+quota.GetNamespace()+"/"+quota.GetName(),
-			"Warren has no quota over a whole tree: a ResourceQuota in a template limits each namespace, spec.limits of the LNamespace "+
-				"limits the number of namespaces; delete the ResourceQuotas "+hncQuotaOfNamespace+" that HNC left")
+		hard, _, _ := unstructured.NestedMap(quota.Object, "spec", "hard")
+		_, scoped, _ := unstructured.NestedFieldNoCopy(quota.Object, "spec", "scopeSelector")
+		e.TreeQuotas = append(e.TreeQuotas, treeQuota{treeQuotaNamed(quota.GetNamespace(), quota.GetName()), hard, scoped})
 	}
 	modes, above := modesOfHNC(peer), e.namespacesAbove()
 	for _, kind := range kinds {

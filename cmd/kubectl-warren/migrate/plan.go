@@ -23,6 +23,7 @@ const (
 	Copies     Phase = "copies"     // copies get the keys by which Warren recognizes its copies
 	Namespaces Phase = "namespaces" // namespaces join Warren's trees
 	Hierarchy  Phase = "hierarchy"  // SubNamespaces and HierarchyConfigurations are made
+	Budgets    Phase = "budgets"    // HierarchicalResourceQuotas are made, and Warren makes the shares
 	Finish     Phase = "finish"     // copies follow their sources again: the last step
 )
 
@@ -76,7 +77,9 @@ type Cluster struct {
 	Hierarchies map[string]*v1alpha1.HierarchyConfiguration
 	// LNamespaces are Warren's tenants by name.
 	LNamespaces map[string]*v1alpha1.LNamespace
-	Peer        Engine
+	// Quotas are those over trees.
+	Quotas treeQuotas
+	Peer   Engine
 	// Agreed are the places of the plan that this run has shown to the user; nil if it has shown none.
 	Agreed map[string]string
 	// Caller is the name by which the API server knows the user who migrates; "" if the peer has no tenants.
@@ -131,6 +134,7 @@ func NewPlan(estate *Estate, c Cluster) Plan {
 	p.planExistingCopies()
 	p.planNamespaces()
 	p.planHierarchy()
+	p.planTreeQuotas()
 	p.planFinishPhase()
 	plan := d.sortedPlan()
 	plan.Joins, plan.agreed, plan.refused = p.joinsOfSteps(plan.Steps), p.agreedPlaces(c), p.refused

@@ -122,6 +122,15 @@ func (s *site) do(t *testing.T, step Step) {
 			err = json.Unmarshal(body.Spec, &hc.Spec)
 			s.Hierarchies[at.Namespace] = hc
 		}
+	case "HierarchicalResourceQuota":
+		if delete(s.Quotas.ours, at); step.Verb != Delete {
+			hrq := &v1alpha1.HierarchicalResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name, Generation: 1,
+				Labels: map[string]string{v1alpha1.LabelCreatedBy: madeHere}}}
+			err = json.Unmarshal(body.Spec, &hrq.Spec)
+			s.Quotas.ours[at] = hrq
+		}
+	case "ResourceQuota":
+		delete(s.Quotas.old, at.Namespace)
 	default:
 		s.relabel(t, at, body.Metadata.Labels, body.Metadata.Annotations)
 	}

@@ -38,8 +38,9 @@ type peer struct {
 	holdsNamespaces bool
 	// needsFile reports that its configuration is a file, which the flag --peer-config names.
 	needsFile bool
-	// bystander begins the names of Deployments in the peer's namespace that only answer users. The migration doesn't stop
-	// them.
+	// except names what the last step deletes nevertheless, as the end of a sentence; "" if it deletes nothing.
+	except string
+	// bystander begins the names of Deployments in the peer's namespace that only answer users. The migration doesn't stop them.
 	bystander string
 	// readGrantRoles reads the names of the ClusterRoles that give users broad rights which only the peer's webhooks
 	// restrict; nil if the peer has none.
@@ -278,7 +279,9 @@ func (r *reader) readMigrationRecord(ctx context.Context, c *Cluster) error {
 
 var hncPeer = peer{
 	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup, holdsNamespaces: true,
-	copyLabel:   struct{ key, value string }{v1alpha1.LabelManagedBy, hncGroup},
+	copyLabel: struct{ key, value string }{v1alpha1.LabelManagedBy, hncGroup},
+	except: ",\n" +
+		"but for the ResourceQuotas " + hncQuotaOfNamespace + ": --finish deletes them when Warren's own limit the same",
 	labelAdvice: ", from NAME" + hncTreeSuffix + " to NAME" + v1alpha1.TreeLabelSuffix,
 	// while this Deployment is stopped, discovery of the API server's kinds is incomplete, and no namespace of the cluster
 	// can be deleted
@@ -300,6 +303,9 @@ var hncPeer = peer{
 			return nil, notInstalledError("HNC", hncGroup)
 		}
 		var err error
+		if err = r.readTreeQuotas(ctx, &c.Quotas); err != nil {
+			return nil, err
+		}
 		if found.settings, err = settingsOfHNC(c.Peer.Deployments); err != nil {
 			return nil, err
 		}

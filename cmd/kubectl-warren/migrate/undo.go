@@ -47,6 +47,7 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	}
 	u.undoNamespaces()
 	u.undoHierarchyChanges()
+	u.undoTreeQuotas()
 	u.undoTenantObjects()
 	u.undoCopyLabels()
 	u.undoPeerShutdown()

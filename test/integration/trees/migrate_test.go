@@ -61,7 +61,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(gaps).To(ConsistOf("HierarchicalResourceQuota h-org/budget", "mode Propagate of limitranges",
 			"label tier of SubnamespaceAnchor h-org/h-team", "NetworkPolicy h-org/from-tree"))
 		Expect(s.done(ctx, controlplane.Admin, s.args()...)).
-			To(And(MatchRegexp(`(?m)^HierarchicalResourceQuota h-org/budget +Warren has no quota over a whole tree`),
+			To(And(MatchRegexp(`(?m)^HierarchicalResourceQuota h-org/budget +Warren's component budgets is not installed`),
 				MatchRegexp(`(?m)^copies +13 +3 ConfigMap, 5 Role, 3 RoleBinding, 2 Secret$`), MatchRegexp(`(?m)^h-org +h-lab, h-team$`),
 				Not(ContainSubstring("COPIED ANEW"))), "MIG-P6 a table of each matter")
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
