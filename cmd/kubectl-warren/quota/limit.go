@@ -106,12 +106,14 @@ func (all *Limits) listQuotas(ctx context.Context, api client.Reader, namespace 
 // readSome adds the budgets of some tenants, and the HierarchicalResourceQuotas in some namespaces.
 func (all *Limits) readSome(ctx context.Context, api client.Reader, tenants, namespaces []string) error {
 	add := func(name string, err error) error {
-		if failure.Refused(err) {
-			*all, err = append(*all, &Limit{Name: name}), nil
-		} else if err != nil {
-			err = fmt.Errorf("read the limits of %s: %w", name, err)
+		if err != nil && !failure.Refused(err) {
+			return fmt.Errorf("read the limits of %s: %w", name, err)
 		}
-		return err
+		unread := slices.ContainsFunc(*all, func(l *Limit) bool { return l.Kind == "" && l.Name == name })
+		if err != nil && !unread {
+			*all = append(*all, &Limit{Name: name})
+		}
+		return nil
 	}
 	for _, name := range tenants {
 		tenant := &v1alpha1.LNamespace{}
