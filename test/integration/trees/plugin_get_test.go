@@ -35,9 +35,11 @@ func (c cluster) tenantWithTree(ctx context.Context, name, user string) {
 }
 
 // at is a kubeconfig of the cluster admin whose context names a namespace.
-func at(namespace string) string {
+func at(namespace string) string { return shared.at(namespace) }
+
+func (c cluster) at(namespace string) string {
 	GinkgoHelper()
-	config, err := clientcmd.LoadFromFile(shared.Kubeconfig(controlplane.Admin))
+	config, err := clientcmd.LoadFromFile(c.Kubeconfig(controlplane.Admin))
 	Expect(err).NotTo(HaveOccurred())
 	config.Contexts[config.CurrentContext].Namespace = namespace
 	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
