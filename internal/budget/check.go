@@ -38,7 +38,8 @@ func Check(hard v1alpha1.Budget) (problems []string) {
 		_, whole := amount.AsInt64()
 		switch {
 		case !plainKeys.Has(key) && !otherKeys.MatchString(string(key)):
-			problems = append(problems, string(key)+": is no resource that a ResourceQuota limits: write one such as pods, requests.cpu or count/jobs.batch")
+			problems = append(problems,
+				string(key)+": is no resource that a ResourceQuota limits: write one such as pods, requests.cpu or count/jobs.batch")
 		case operatorKeys.Has(key):
 			problems = append(problems, string(key)+": would keep out what the operator writes here: leave it out")
 		case amount.Sign() < 0:

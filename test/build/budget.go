@@ -35,8 +35,10 @@ func Budgets() []CheckedBudget {
 		many[corev1.ResourceName(fmt.Sprintf("count/kind%d.example.com", n))] = resource.MustParse("1")
 	}
 	all := []CheckedBudget{
-		one("pods", "-1", negative), one("requests.cpu", "-500m", negative), one("pods", "1.5", divided), one("count/jobs.batch", "1.5", divided),
-		one("requests.example.com/cpu", "1.5", divided), one("foo", "1", unknown), one("count/", "1", unknown), one("limits.hugepages-2Mi", "1", unknown),
+		one("pods", "-1", negative), one("requests.cpu", "-500m", negative), one("pods", "1.5", divided),
+		one("count/jobs.batch", "1.5", divided),
+		one("requests.example.com/cpu", "1.5", divided), one("foo", "1", unknown), one("count/", "1", unknown),
+		one("limits.hugepages-2Mi", "1", unknown),
 		{"17 keys", many, "must have at most 16 items"},
 		one("pods", "100", ""), one("pods", "5", ""), one("pods", "0", ""), one("requests.cpu", "500m", ""), one("requests.storage", "2Ti", ""),
 		one("requests.memory", "1.5Gi", ""), one("count/jobs.batch", "5", ""), one("requests.nvidia.com/gpu", "4", ""),
