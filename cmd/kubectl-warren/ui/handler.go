@@ -78,7 +78,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 // rows with links.
 func parseTemplates(s *settings) *template.Template {
 	all := template.Must(graph.Templates.Clone()).Funcs(template.FuncMap{
-		"text": graph.EscapeText, "budget": describe.BudgetText, "path": url.PathEscape, "shell": s.command, "fails": fails,
+		"text": graph.EscapeText, "budget": describe.BudgetText, "path": url.PathEscape, "shell": s.quoteCommand, "fails": isFailing,
 		"mayNot": func(gap string) string { return strings.Replace(gap, "can't ", "you may not ", 1) },
 		"kinds": func() []v1alpha1.SubjectKind {
 			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}

@@ -73,7 +73,7 @@ var _ = Describe("shares", func() {
 		f.awaitPods(ctx, f.web, 1)
 	})
 
-	It("QUOTA-14 a claim beyond the share is refused, and accepted soon after an Event of the form that quota ask sends",
+	It("QUOTA-14 a claim beyond the share is refused, and accepted after kubectl warren quota ask",
 		func(ctx SpecContext) {
 			f := plant(ctx, world, amounts("requests.storage", "2Ti"))
 			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: f.web, Name: "large"}}
@@ -81,8 +81,9 @@ var _ = Describe("shares", func() {
 			claim.Spec.Resources.Requests = corev1.ResourceList{"storage": resource.MustParse("1500Gi")}
 			err := f.Admin().Create(ctx, claim)
 			Expect(isRefused(err)).To(BeTrue(), "%v", err)
-			f.refuse(ctx, f.Admin(), f.web, err.Error())
-			Eventually(ctx, func() error { return f.Admin().Create(ctx, claim) }).Should(Succeed())
+			stdout, stderr, code := f.Kubectl(ctx, "alice", "warren", "quota", "ask", "-n", f.web, "requests.storage=1500Gi")
+			Expect(code).To(BeZero(), stdout+stderr)
+			Expect(f.Admin().Create(ctx, claim)).To(Succeed(), stdout)
 		})
 
 	It("QUOTA-15 in a full tree, what one namespace deletes another one gets that tries again", func(ctx SpecContext) {

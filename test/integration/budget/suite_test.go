@@ -22,6 +22,8 @@ const component = "config/components/budgets"
 var world *devcluster.World
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	_, err := devcluster.BuildPlugins(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	w := startWorld(ctx, devcluster.Options{Webhooks: true})
 	return w.Bytes()
 }, func(data []byte) {

@@ -14,8 +14,8 @@ import (
 )
 
 var _ = Describe("kubectl warren quota", func() {
-	It("QUOTA-37 a user without rights at the cluster level sees which limits are not readable, the share of a namespace, and how to ask for "+
-		"more; quota ask writes an Event with the user's own rights, and states what holds", func(ctx SpecContext) {
+	It("QUOTA-37 a user without rights at the cluster level sees which limits are not readable, the share of a namespace, and how to "+
+		"ask; quota ask writes an Event", func(ctx SpecContext) {
 		// Without policies, a cluster admin may write the share in the operator's place.
 		w := startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}, WithoutPolicies: true})
 		w.tenantWithTree(ctx, "q37-pay", "q37-ann")
