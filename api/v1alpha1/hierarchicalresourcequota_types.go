@@ -25,14 +25,17 @@ type HierarchicalResourceQuotaSpec struct {
 // BudgetStatus is what namespaces use together of what they may.
 type BudgetStatus struct {
 	// hard is what they may use.
+	// +kubebuilder:validation:MaxProperties=16
 	// +optional
 	Hard corev1.ResourceList `json:"hard,omitempty"`
 
 	// used is what they use.
+	// +kubebuilder:validation:MaxProperties=16
 	// +optional
 	Used corev1.ResourceList `json:"used,omitempty"`
 
 	// free is what is left; 0 where more is used than hard allows.
+	// +kubebuilder:validation:MaxProperties=16
 	// +optional
 	Free corev1.ResourceList `json:"free,omitempty"`
 }

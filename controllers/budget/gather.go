@@ -32,7 +32,6 @@ const countPatience = 10 * time.Second
 func (r *Reconciler) gatherTree(root string, now time.Time) *tree {
 	s := r.View.Snapshot()
 	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[string]string{}}
-	members := append([]string{root}, s.Subtree(root)...)
 	r.known.mu.Lock()
 	defer r.known.mu.Unlock()
 	under := map[string][]int{}
@@ -40,7 +39,10 @@ func (r *Reconciler) gatherTree(root string, now time.Time) *tree {
 		t.addLimit("tenant "+root, hard, nil)
 		under[""] = []int{0}
 	}
-	for _, name := range members {
+	if len(t.limits)+len(r.known.limits)+len(r.known.quotas) == 0 {
+		return t // no budgets in the cluster: nothing is worth a walk
+	}
+	for _, name := range append([]string{root}, s.Subtree(root)...) {
 		r.known.addNamespace(t, s, name, under, now)
 	}
 	return t

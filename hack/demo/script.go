@@ -47,7 +47,7 @@ const (
 
 // fullStory returns the scenes in their order. The last scene, about billing, is not among them: playHere adds it.
 func fullStory() []scene {
-	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(),
+	return []scene{tenants(), tree(), budget(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(),
 		removal(), distribution(), migration()}
 }
 
@@ -73,6 +73,23 @@ func tree() scene {
 			{"alice", "create -f hack/demo/pay-db.yaml", wantPrint("pay-db created").soon()},
 			{"alice", "wait subns/pay-db -n pay-web --for=condition=Ready --timeout=10s", wantPrint("condition met")},
 			{"alice", "warren tree payments", wantPrint("payments", "pay-web", "pay-db")},
+		},
+	}
+}
+
+func budget() scene {
+	const refusal = "exceeded quota: hrq.tenancy.warren.dev"
+	return scene{
+		name: "budget", story: "A cluster admin limits what all namespaces of shop may hold together. Each has a certificate's ConfigMap already.",
+		steps: []step{
+			{"admin", `patch lns shop --type=merge -p '{"spec":{"limits":{"hard":{"count/configmaps":"3"}}}}'`, wantPrint("patched")},
+			{"admin", "wait lns/shop --for=condition=BudgetEnforced --timeout=20s", wantPrint("condition met")},
+			{"dave", "create configmap one -n shop", wantPrint("created").soon()},
+			{"dave", "create configmap two -n shop", wantPrint("created").soon()},
+			{"dave", "create configmap three -n shop", wantRefusal(refusal)},
+			{"dave", "warren quota -n shop", wantPrint("count/configmaps: 3 used")},
+			{"admin", `patch lns shop --type=merge -p '{"spec":{"limits":null}}'`, wantPrint("patched")},
+			{"dave", "create configmap three -n shop", wantPrint("created").soon()},
 		},
 	}
 }

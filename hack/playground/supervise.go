@@ -97,11 +97,14 @@ func checkOverlay() error {
 	return nil
 }
 
-// components let the cluster admin of the playground use ResourceDistributions, a billing exporter run and, with overlay
-// open, every user view and make tenants.
+// components let the cluster admin of the playground use ResourceDistributions and budgets, a billing exporter run and,
+// with overlay open, every user view and make tenants.
 func components() []string {
-	return []string{"config/components/open-access", "config/components/distribution", "config/components/budgets",
-		"config/components/billing-sqlite"}
+	all := []string{"config/components/distribution", "config/components/budgets", "config/components/billing-sqlite"}
+	if overlay() == "open" {
+		all = append(all, "config/components/open-access")
+	}
+	return all
 }
 
 // writeConfig writes the configuration that the manifests deploy, with a billing ledger, unless the user's file exists already.

@@ -6,10 +6,11 @@
 // So an interrupted migration continues where it ended, and a finished one has nothing left to do. Apart from the
 // record, a ConfigMap, nothing keeps state.
 //
-// The migration never deletes or replaces a namespace, a copy or an object of the peer's that existed before, but for the ResourceQuotas
-// by which HNC limits namespaces: the last step deletes them when Warren's are counted. It writes nothing but the
-// record and the steps of phase rest before the peer is stopped, and nothing after a user has started the peer again. It replaces no label
-// of Warren's. It never writes Warren's configuration, because each kind there needs rights and policies: the plan names what is missing.
+// The migration never deletes or replaces a namespace, a copy or an object of the peer's that existed before, but for the
+// ResourceQuotas by which HNC limits namespaces: the last step deletes them when Warren's are counted. It writes nothing
+// but the record and the steps of phase rest before the peer is stopped, and nothing after a user has started the peer
+// again. It replaces no label of Warren's. It never writes Warren's configuration, because each kind there needs rights
+// and policies: the plan names what is missing.
 //
 // Why it works as it does:
 //   - Until the last step, sources and copies are in mode create. In this mode the operator never changes or deletes a

@@ -76,8 +76,9 @@ func askCommand(inv *invocation.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ask RESOURCE=AMOUNT…",
 		Short: "Ask for room for one object that the API server refused",
-		Long: "Ask for room for one object, such as a PersistentVolumeClaim, that the API server refused because the share of its namespace is\n" +
-			"too small. Controllers need no such request: their Events are one. You need the right to create Events in the namespace.",
+		Long: "Ask for room for one object, such as a PersistentVolumeClaim, that the API server refused because the share of its\n" +
+			"namespace is too small. Controllers need no such request: their Events are one. You need the right to create Events\n" +
+			"in the namespace.",
 		Example:           "  kubectl warren quota ask -n pay-web requests.storage=500Gi persistentvolumeclaims=1",
 		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -83,7 +83,7 @@ func TestRequests(t *testing.T) {
 		"pods=-1":                       `pods: invalid amount "-1": must be more than 0: name what one object needs`,
 		"pods=many":                     `pods: invalid amount "many": must be a quantity: write it such as 1, 500m or 500Gi`,
 		"pods=1 pods=2":                 `pods: invalid amount "2": must be given once: add the amounts up`,
-		"requests.cpu=1":                "requests.cpu: invalid resource: must be one that the share of pay-web has, which is pods=12: ask for these",
+		"requests.cpu=1": "requests.cpu: invalid resource: must be one that the share of pay-web has, which is pods=12: ask for these",
 		"pods=1 requests.storage=500Gi": "requests.storage: invalid resource: must be one that the share of pay-web has, which is pods=12: ask for these",
 		"pods=1":                        "",
 	} {

@@ -167,7 +167,7 @@ var _ = Describe("faults", Ordered, func() {
 			}).ShouldNot(BeEmpty())
 		})
 
-	It("QUOTA-32 a restart of the operator at rest writes no share, and QUOTA-38 neither does one that finds shares of before",
+	It("QUOTA-32 a restart of the operator at rest writes no share",
 		func(ctx SpecContext) {
 			f, namespaces := many(ctx, w, pods(100), 10)
 			f.awaitBudget(ctx, v1alpha1.ReasonEnforced, "0")

@@ -33,7 +33,7 @@ var _ = Describe("rights", func() {
 		Eventually(ctx, func() error { return raise(f.Admin()) }).Should(Succeed())
 	})
 
-	It("QUOTA-16 thousands of forged Events raise a share at most five times a second, and move nothing in another tree",
+	It("QUOTA-16 300 forged Events raise a share at most five times a second, and move nothing in another tree",
 		func(ctx SpecContext) {
 			f, shop := plant(ctx, world, pods(1000)), plantNamed(ctx, world, "shop", pods(10))
 			before := shop.share(ctx, shop.web)
@@ -156,7 +156,7 @@ func event(ctx context.Context, as client.Client, namespace, message string) err
 }
 
 var _ = Describe("a HierarchicalResourceQuota", func() {
-	It("QUOTA-33 limits its namespace and all below, and nothing beside", func(ctx SpecContext) {
+	It("QUOTA-33 a HierarchicalResourceQuota limits its namespace and all below, and nothing beside", func(ctx SpecContext) {
 		f := plant(ctx, world, pods(10))
 		f.narrow(ctx, f.web, "team", pods(4))
 		r := f.record(ctx)
@@ -173,7 +173,7 @@ var _ = Describe("a HierarchicalResourceQuota", func() {
 		}).Should(Succeed())
 	})
 
-	It("QUOTA-34 one that is larger than the tenant's budget says that the smaller one holds; in a namespace of no tree it is NotInTree",
+	It("QUOTA-34 a HierarchicalResourceQuota that is larger than the tenant's budget says that the smaller one holds; in a namespace of no tree it is NotInTree",
 		func(ctx SpecContext) {
 			f := plant(ctx, world, pods(10))
 			f.narrow(ctx, f.web, "team", pods(40))

@@ -20,7 +20,7 @@ import (
 const longPause = time.Second
 
 var _ = Describe("shares", func() {
-	It("QUOTA-06 a limit on a tree of 4 namespaces with 6 pods gives four shares whose sum is within it, and the status shows what is used",
+	It("QUOTA-06 a limit on 4 namespaces with 6 pods gives four shares within it, and the status shows what is used",
 		func(ctx SpecContext) {
 			f := plant(ctx, world, nil)
 			for _, namespace := range []string{f.web, f.web, f.web, f.web, f.db, f.root} {

@@ -53,11 +53,8 @@ var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		ledger := filepath.Join(GinkgoT().TempDir(), "billing.db")
 		w, err := devcluster.Start(ctx, devcluster.Options{
-			Webhooks: true,
-			Components: []string{
-				"config/components/open-access", "config/components/distribution", "config/components/budgets",
-				"config/components/billing-sqlite",
-			},
+			Webhooks:     true,
+			Components:   []string{"config/components/distribution", "config/components/budgets", "config/components/billing-sqlite"},
 			ControlPlane: controlplane.Options{Users: map[string][]string{devcluster.ExporterAccount: devcluster.ExporterGroups()}},
 			Operator:     devcluster.OperatorOptions{Config: playgroundConfiguration + fmt.Sprintf(playgroundBilling, ledger)},
 		})
