@@ -78,8 +78,8 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	if row.Namespace, row.Under = name, is; q != nil && q.lost != nil {
 		t.lost = append(t.lost, *q.lost)
 	}
-	row.Fixed = row.Fixed || n.Terminating || place.Halted() || s.Protected(name)
-	if t.rows = append(t.rows, row); len(is) > 0 && !row.Fixed {
+	row.Fixed, row.Ending = row.Fixed || place.Halted() || s.Protected(name), n.Terminating
+	if t.rows = append(t.rows, row); len(is) > 0 && !row.Fixed && !row.Ending {
 		k.noteUncounted(t, name, q, now)
 	}
 	if refusal, is := k.refusals[name]; is && now.Sub(refusal.At) < budget.RefusalHolds {

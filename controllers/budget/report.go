@@ -94,7 +94,7 @@ func (r *Reconciler) reportTree(ctx context.Context, t *tree, is state, now time
 
 // awaitsCount reports whether a share is not counted yet.
 func (t *tree) awaitsCount() bool {
-	return slices.ContainsFunc(t.rows, func(row budget.Row) bool { return !row.Fixed && !row.IsCounted() })
+	return slices.ContainsFunc(t.rows, func(row budget.Row) bool { return !row.Fixed && !row.Ending && !row.IsCounted() })
 }
 
 // judge returns what is to be reported of a limit.

@@ -35,9 +35,11 @@ type Row struct {
 	Under []int
 	// Spec is spec.hard, Counted is status.hard, Used is status.used.
 	Spec, Counted, Used Amounts
-	// Fixed reports that the operator writes nothing in the namespace now: it is terminating, halted or protected, or the answer to the last
-	// write is lost. Its promise counts.
+	// Fixed reports that the operator writes nothing in the namespace now: it is halted or protected, or the answer to the last write is
+	// lost. Its promise counts.
 	Fixed bool
+	// Ending reports that the namespace is terminating: nothing can be created there, so its share falls to what is used.
+	Ending bool
 }
 
 // Refusal is what a namespace was refused by the API server because its share was too small.

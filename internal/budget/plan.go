@@ -54,7 +54,7 @@ func newPass(limits []Limit, rows []Row, refusals map[string]Refusal, now time.T
 	for i := range rows {
 		row := &rows[i]
 		p.shares[i] = maps.Clone(row.Spec)
-		if refusal, ok := refusals[row.Namespace]; ok && now.Sub(refusal.At) < RefusalHolds && !row.Fixed {
+		if refusal, ok := refusals[row.Namespace]; ok && now.Sub(refusal.At) < RefusalHolds && !row.Fixed && !row.Ending {
 			p.pending[i] = refusal
 		}
 		for _, l := range row.Under {
@@ -73,6 +73,12 @@ func (p *pass) chooseKeys() {
 	for i := range p.rows {
 		row := &p.rows[i]
 		if row.Fixed {
+			continue
+		}
+		if row.Ending {
+			for key, amount := range row.Spec {
+				p.shares[i][key] = min(amount, row.Used[key])
+			}
 			continue
 		}
 		var share Amounts
@@ -234,7 +240,7 @@ func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64) {
 func (p *pass) growLow() {
 	for i, share := range p.shares {
 		row := &p.rows[i]
-		if row.Fixed || !row.IsCounted() {
+		if row.Fixed || row.Ending || !row.IsCounted() {
 			continue
 		}
 		for _, key := range sortedKeys(share) {

@@ -34,6 +34,8 @@ func TestPlan(t *testing.T) {
 	uncounted.Counted = budget.Amounts{pods: 8}
 	terminating := row("b", 6, 2)
 	terminating.Fixed = true
+	ending := row("a", 4, 1)
+	ending.Ending = true
 	for name, test := range map[string]struct {
 		limits   []budget.Limit
 		rows     []budget.Row
@@ -68,6 +70,9 @@ func TestPlan(t *testing.T) {
 			refusals: map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 6}, false)}},
 		"nothing is written where the operator may not write, and its promise counts": {limits: ten,
 			rows: []budget.Row{row("a", 4, 4), terminating}},
+		"a namespace that terminates keeps what it uses, and gets no more": {limits: ten,
+			rows:     []budget.Row{ending},
+			refusals: map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 1}, false)}, want: []budget.Share{share("a", 1)}},
 		"a lowered limit takes back what is unused": {limits: ten, rows: []budget.Row{row("a", 9, 7), row("b", 4, 2)},
 			want: []budget.Share{share("a", 7), share("b", 3)}},
 		"without a limit no ResourceQuota is needed": {rows: []budget.Row{{Namespace: "a", Spec: budget.Amounts{pods: 1}}},

@@ -183,12 +183,13 @@ var _ = Describe("faults", Ordered, func() {
 				return gate.Fault{}
 			})
 			Expect(operator.Restart(ctx)).To(Succeed())
-			Eventually(ctx, func() error { return event(ctx, f.Admin(), f.root, budgetRefusal("pods=60")) }).Should(Succeed())
 			time.Sleep(7 * time.Second) // longer than a new leader waits
 			for _, namespace := range namespaces {
 				Expect(f.version(ctx, namespace)).To(Equal(versions[namespace]))
 			}
 			Expect(writes.Load()).To(BeZero())
+			f.refuse(ctx, f.Admin(), f.root, budgetRefusal("pods=60"))
+			Eventually(ctx, func() int64 { return f.share(ctx, f.root) }).Should(BeNumerically(">=", 60), "it is at work")
 		})
 
 	It("QUOTA-31 while no operator runs, creations within a share pass, those beyond it are refused, and deletions pass",
