@@ -22,9 +22,10 @@ const component = "config/components/budgets"
 var world *devcluster.World
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	_, err := devcluster.BuildPlugins(ctx)
+	plugins, err := devcluster.BuildPlugins(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	w := startWorld(ctx, devcluster.Options{Webhooks: true})
+	w.Plugins = plugins
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
@@ -36,8 +37,6 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 func startWorld(ctx context.Context, options devcluster.Options) *devcluster.World {
 	GinkgoHelper()
 	options.Components = append(options.Components, component)
-	// Otherwise a controller that is refused waits up to five minutes before it says so once more.
-	options.ControlPlane.ControllerManagerArgs = append(options.ControlPlane.ControllerManagerArgs, "--concurrent-resource-quota-syncs=10")
 	w, err := devcluster.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
