@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/pause"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -69,6 +71,19 @@ func (k *known) readState() state {
 		}
 	}
 	return result
+}
+
+// isMissing waits until it is known whether component budgets is installed, and reports whether it is not.
+func (k *known) isMissing(ctx context.Context) bool {
+	for k.readWatch(watchOfLimits) == "" && pause.For(ctx, pace) == nil {
+	}
+	return k.readWatch(watchOfLimits) == watchset.NotServed
+}
+
+func (k *known) readWatch(i int) watchset.State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.watches[i]
 }
 
 // setWatch records the state of a watch, and reports whether that changes what readState returns.

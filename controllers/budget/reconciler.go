@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,6 +51,9 @@ type Reconciler struct {
 	reports reports
 	// again queues trees of which the watches have shown something new.
 	again requeue.Source[reconcile.Request]
+	// served is closed when the CRD of component budgets exists, by isServed.
+	served   chan struct{}
+	isServed func()
 	// begun is closed when this replica leads and knows what was written before.
 	begun chan struct{}
 }
@@ -65,7 +69,9 @@ const (
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, known: newKnown(), reports: newReports(), begun: make(chan struct{})}
+	served := make(chan struct{})
+	return &Reconciler{Options: o, known: newKnown(), reports: newReports(), begun: make(chan struct{}),
+		served: served, isServed: sync.OnceFunc(func() { close(served) })}
 }
 
 // SetupWithManager runs the reconciler with mgr.

@@ -17,21 +17,40 @@ import (
 // owner owns the leases of the watches of this package.
 var owner = watchset.Static("budget")
 
-// runWatches follows the shares, the HierarchicalResourceQuotas and the Events of what was refused.
+// runWatches follows the HierarchicalResourceQuotas and, once their CRD exists, which component budgets installs with the rights that the
+// operator needs, the shares and the Events of what was refused.
 func (r *Reconciler) runWatches(ctx context.Context) error {
 	core := corev1.SchemeGroupVersion
-	for _, request := range []watchset.Request{
-		{Resource: core.WithResource("resourcequotas"), Form: watchset.Full, Sink: r.sinkOfQuotas(),
-			FieldSelector: fields.OneTermEqualSelector("metadata.name", budget.QuotaName)},
-		{Kind: v1alpha1.GroupVersion.WithKind("HierarchicalResourceQuota"), Form: watchset.Full, Sink: r.sinkOfLimits()},
-		{Resource: core.WithResource("events"), Form: watchset.Full, Sink: r.sinkOfEvents(),
-			FieldSelector: fields.OneTermEqualSelector("reason", "FailedCreate")},
-	} {
-		if _, err := r.Informers.Acquire(owner, request); err != nil {
-			return fmt.Errorf("watching for budgets: %w", err)
-		}
+	if err := r.acquire(watchset.Request{
+		Kind: v1alpha1.GroupVersion.WithKind("HierarchicalResourceQuota"), Form: watchset.Full, Sink: r.sinkOfLimits(),
+	}); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.served:
+	}
+	if err := r.acquire(watchset.Request{
+		Resource: core.WithResource("resourcequotas"), Form: watchset.Full, Sink: r.sinkOfQuotas(),
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", budget.QuotaName),
+	}); err != nil {
+		return err
+	}
+	if err := r.acquire(watchset.Request{
+		Resource: core.WithResource("events"), Form: watchset.Full, Sink: r.sinkOfEvents(),
+		FieldSelector: fields.OneTermEqualSelector("reason", "FailedCreate"),
+	}); err != nil {
+		return err
 	}
 	<-ctx.Done()
+	return nil
+}
+
+func (r *Reconciler) acquire(request watchset.Request) error {
+	if _, err := r.Informers.Acquire(owner, request); err != nil {
+		return fmt.Errorf("watching for budgets: %w", err)
+	}
 	return nil
 }
 
@@ -118,6 +137,9 @@ const (
 )
 
 func (r *Reconciler) takeState(watch int, now watchset.Status) {
+	if watch == watchOfLimits && now.State != watchset.NotServed && now.Resource.Resource != "" {
+		r.isServed()
+	}
 	if r.known.setWatch(watch, now.State) {
 		r.queueAll()
 	}

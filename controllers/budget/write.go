@@ -112,11 +112,12 @@ func (r *Reconciler) readShare(ctx context.Context, namespace string) error {
 }
 
 // takeOver reads all shares as they are when this replica begins to lead, and waits until a late write of the leader before would show.
+// Without component budgets, nothing was written.
 func (r *Reconciler) takeOver(ctx context.Context) error {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !r.known.isMissing(ctx) {
 		all := &corev1.ResourceQuotaList{}
 		err := r.Live.List(ctx, all, client.MatchingFields{"metadata.name": budget.QuotaName})
-		if err == nil || apierrors.IsForbidden(err) { // without component budgets, nothing was written
+		if err == nil {
 			r.known.replaceQuotas(all.ResourceVersion, pointersTo(all.Items))
 			break
 		}

@@ -312,6 +312,7 @@ const (
 func statusWrites() []request {
 	values := map[string]string{
 		"billing":    `{costCenter: "1", since: "2026-01-01T00:00:00Z"}`,
+		"budget":     `{hard: {pods: "1"}}`,
 		"conditions": `[{type: Ready, status: "True", reason: Made, message: up, lastTransitionTime: "2026-01-01T00:00:00Z"}]`,
 		"namespace":  `kube-system`, "observedGeneration": `7`, "subNamespaces": `7`,
 		"serviceAccounts": `[{namespace: ci, name: deployer, namespaceUID: "sha256:00"}]`,

@@ -34,7 +34,8 @@ var wall = &fixture{}
 var running = &fixture{}
 
 func rows() []row {
-	return slices.Concat(namespaceRows, peaceRows, copyRows, railRows, limitRows, memoryRows, reviewRows, strangersRows, withdrawalRows,
+	return slices.Concat(namespaceRows, peaceRows, copyRows, railRows, budgetRows, limitRows, memoryRows, reviewRows, strangersRows,
+		withdrawalRows,
 		operatorRows())
 }
 

@@ -112,9 +112,6 @@ var _ = Describe("rights", func() {
 				"the operator may write ResourceQuotas only in managed namesp": copied,
 				"may not write in namespace kube-system":                       shareIn("kube-system", budget.QuotaName),
 			} {
-				if q.Namespace == "kube-system" { // which is managed by nobody, either
-					what = "managed namespaces"
-				}
 				Expect(thief.Create(ctx, q)).To(MatchError(ContainSubstring(what)))
 			}
 			_, err := f.quota(ctx, f.web)
