@@ -92,7 +92,7 @@ var _ = Describe("the commands of the pages, in a playground", Ordered, func() {
 	It("accept the examples of the API reference", func(ctx SpecContext) {
 		examples, err := filepath.Glob("../../../docs/reference/examples/*.yaml")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(examples).To(HaveLen(4))
+		Expect(examples).To(HaveLen(5))
 		for _, example := range examples {
 			out, problems, code := playground.Kubectl(ctx, "admin", "apply", "--server-side", "--force-conflicts", "--dry-run=server",
 				"--validate=strict", "-f", example)
