@@ -47,8 +47,8 @@ const (
 
 // fullStory returns the scenes in their order. The last scene, about billing, is not among them: playHere adds it.
 func fullStory() []scene {
-	return []scene{tenants(), tree(), budget(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(),
-		removal(), distribution(), migration()}
+	return []scene{tenants(), tree(), budget(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(),
+		updates(), removal(), distribution(), migration()}
 }
 
 func tenants() scene {
@@ -80,7 +80,7 @@ func tree() scene {
 func budget() scene {
 	const refusal = "exceeded quota: hrq.tenancy.warren.dev"
 	return scene{
-		name: "budget", story: "A cluster admin limits what all namespaces of shop may hold together. Each has a certificate's ConfigMap already.",
+		name: "budget", story: "A cluster admin limits what all namespaces of shop may hold together. Each has one ConfigMap already.",
 		steps: []step{
 			{"admin", `patch lns shop --type=merge -p '{"spec":{"limits":{"hard":{"count/configmaps":"3"}}}}'`, wantPrint("patched")},
 			{"admin", "wait lns/shop --for=condition=BudgetEnforced --timeout=20s", wantPrint("condition met")},

@@ -170,7 +170,7 @@ var _ = Describe("a HierarchicalResourceQuota", func() {
 		}).Should(Succeed())
 	})
 
-	It("QUOTA-34 a HierarchicalResourceQuota that is larger than the tenant's budget says that the smaller one holds; in a namespace of no tree it is NotInTree",
+	It("QUOTA-34 a HierarchicalResourceQuota larger than the tenant's budget says that the smaller holds; in no tree it is NotInTree",
 		func(ctx SpecContext) {
 			f := plant(ctx, world, pods(10))
 			f.narrow(ctx, f.web, "team", pods(40))
