@@ -29,8 +29,7 @@ type tree struct {
 const countPatience = 10 * time.Second
 
 // gatherTree returns the tree of a root; for another name, that namespace alone.
-func (r *Reconciler) gatherTree(root string, now time.Time) *tree {
-	s := r.View.Snapshot()
+func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) *tree {
 	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[string]string{}}
 	r.known.mu.Lock()
 	defer r.known.mu.Unlock()

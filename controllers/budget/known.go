@@ -243,9 +243,15 @@ func (k *known) takeRefusal(namespace, message string, now time.Time) (wait time
 	if q == nil {
 		return 0, false
 	}
-	requested := budget.ParseRefusal(message, q.spec)
-	if requested == nil {
+	parsed := budget.ParseRefusal(message, q.spec)
+	if parsed == nil {
 		return 0, false
+	}
+	requested := budget.Amounts{} // no more than there are resources, whatever the message has
+	for key := range q.spec {
+		if amount, refused := parsed[key]; refused {
+			requested[key] = amount
+		}
 	}
 	was, before := k.refusals[namespace]
 	if left := servePause - now.Sub(was.At); before && left > 0 {

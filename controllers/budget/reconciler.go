@@ -127,17 +127,20 @@ func requestChanged(c view.Change) []reconcile.Request {
 
 // Reconcile writes the shares of one tree, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	now := time.Now()
+	now, s := time.Now(), r.View.Snapshot()
 	state := r.known.readState()
-	if state == unknown {
+	switch {
+	case state == unknown:
 		return ctrl.Result{}, nil // the watch queues all trees as soon as it knows
+	case treeOf(s, req.Name) != req.Name:
+		return ctrl.Result{}, nil // it has joined a tree since, whose request is queued
 	}
-	t := r.gatherTree(req.Name, now)
+	t := r.gatherTree(s, req.Name, now)
 	var again time.Duration
 	var failure error
 	if state == installed {
 		again, failure = r.writeShares(ctx, t, now)
-		t = r.gatherTree(req.Name, now) // with what was written
+		t = r.gatherTree(s, req.Name, now) // with what was written
 	}
 	reportAgain, err := r.reportTree(ctx, t, state, now)
 	return ctrl.Result{RequeueAfter: soonest(again, reportAgain)}, errors.Join(failure, err)
@@ -146,13 +149,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // writeShares plans the shares of a tree, and writes them. It returns when to plan again though no event says so; 0: never.
 func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (again time.Duration, err error) {
 	if len(t.lost) > 0 {
-		return time.Millisecond, r.writeAll(ctx, t.lost)
+		return time.Millisecond, r.writeAll(ctx, t.root, t.lost)
 	}
 	shares := budget.Plan(t.limits, t.rows, t.refusals, now)
 	if len(shares) > mostWrites {
 		shares, again = shares[:mostWrites], time.Millisecond
 	}
-	if err := r.writeAll(ctx, shares); err != nil {
+	if err := r.writeAll(ctx, t.root, shares); err != nil {
 		return 0, err
 	}
 	for _, refusal := range t.refusals {

@@ -22,10 +22,14 @@ import (
 // writeTimeout bounds one write.
 const writeTimeout = 10 * time.Second
 
-// writeAll writes shares one after the other; those that fail hinder no other.
-func (r *Reconciler) writeAll(ctx context.Context, shares []budget.Share) error {
+// writeAll writes shares of a tree one after the other; those that fail hinder no other. What has left the tree since the plan is left to
+// the request of its new tree.
+func (r *Reconciler) writeAll(ctx context.Context, root string, shares []budget.Share) error {
 	var failures []error
 	for _, share := range shares {
+		if treeOf(r.View.Snapshot(), share.Namespace) != root {
+			continue
+		}
 		if err := r.writeShare(ctx, share); err != nil {
 			failures = append(failures, fmt.Errorf("writing the share of namespace %s: %w", share.Namespace, err))
 		}

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"math"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,11 @@ func AmountsOf(list corev1.ResourceList) Amounts {
 		}
 	}
 	return amounts
+}
+
+// add adds an amount that is not negative; the sum is at most the largest number.
+func (a Amounts) add(key corev1.ResourceName, amount int64) {
+	a[key] = min(a[key], math.MaxInt64-amount) + amount
 }
 
 // List returns the amounts as quantities: bytes with binary suffixes, all others with decimal ones.

@@ -60,8 +60,8 @@ func newPass(limits []Limit, rows []Row, refusals map[string]Refusal, now time.T
 		for _, l := range row.Under {
 			p.sums[l].namespaces++
 			for key := range limits[l].Hard {
-				p.sums[l].promised[key] += row.promise(key)
-				p.sums[l].used[key] += row.Used[key]
+				p.sums[l].promised.add(key, row.promise(key))
+				p.sums[l].used.add(key, row.Used[key])
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func SumUsed(limits []Limit, rows []Row) []Amounts {
 	for i := range rows {
 		for _, l := range rows[i].Under {
 			for key := range limits[l].Hard {
-				sums[l][key] += rows[i].Used[key]
+				sums[l].add(key, rows[i].Used[key])
 			}
 		}
 	}
