@@ -141,7 +141,8 @@ const (
 	// Condition Ready of a SubNamespace: the name breaks a rule of `subNamespaces.namingPolicies`.
 	ReasonNamingPolicyViolated Reason = "NamingPolicyViolated"
 	// Conditions Ready, NamespaceReady, ChildrenReady, ParentApplied, Propagated, Events on sources and on an LNamespace: a limit would be
-	// exceeded: sub-namespaces, depth, copies or bytes of the tenant, or `tenants.maxPerCreator`.
+	// exceeded: sub-namespaces, depth, copies or bytes of the tenant, or `tenants.maxPerCreator`. A namespace has
+	// more than 8 HierarchicalResourceQuotas.
 	ReasonLimitExceeded Reason = "LimitExceeded"
 	// Conditions Ready, NamespaceReady, Event on an LNamespace: the API server refuses to create the namespace. The operator tries again, at
 	// first soon, in the end every 5 minutes, and at once when the spec changes.

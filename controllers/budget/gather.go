@@ -18,19 +18,25 @@ type tree struct {
 	limits   []budget.Limit
 	quotas   []*v1alpha1.HierarchicalResourceQuota // of each limit, nil for that of the tenant
 	rows     []budget.Row
+	ignored  map[int]bool // limits beyond mostLimits
 	refusals map[string]budget.Refusal
 	lost     []budget.Share // writes without an answer
+	failed   map[string]int // 1 for each namespace whose last write failed
 	// uncounted are namespaces whose shares are not counted, or could not be written, with what is wrong.
 	uncounted map[string]string
 	inTree    bool
 }
+
+// mostLimits is how many HierarchicalResourceQuotas of a namespace count, so that a sudoer can't make the plan of a tree long.
+const mostLimits = 8
 
 // countPatience is how long an uncounted share is nothing to report.
 const countPatience = 10 * time.Second
 
 // gatherTree returns the tree of a root; for another name, that namespace alone.
 func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) *tree {
-	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[string]string{}}
+	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[string]string{},
+		failed: map[string]int{}, ignored: map[int]bool{}}
 	r.known.mu.Lock()
 	defer r.known.mu.Unlock()
 	under := map[string][]int{}
@@ -58,9 +64,11 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 		parent = n.Parent()
 	}
 	is := slices.Clone(under[parent])
-	for _, key := range slices.Sorted(maps.Keys(k.limits[name])) {
+	for n, key := range slices.Sorted(maps.Keys(k.limits[name])) {
 		limit := k.limits[name][key]
-		if limit.DeletionTimestamp == nil && t.inTree {
+		if n >= mostLimits {
+			t.ignored[len(t.limits)] = true
+		} else if limit.DeletionTimestamp == nil && t.inTree {
 			is = append(is, len(t.limits))
 		}
 		t.addLimit("HierarchicalResourceQuota "+name+"/"+key, limit.Spec.Hard, limit)
@@ -77,8 +85,11 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	if row.Namespace, row.Under = name, is; q != nil && q.lost != nil {
 		t.lost = append(t.lost, *q.lost)
 	}
+	if q != nil && q.failure != "" {
+		t.failed[name] = 1
+	}
 	row.Fixed, row.Ending = row.Fixed || place.Halted() || s.Protected(name), n.Terminating
-	if t.rows = append(t.rows, row); len(is) > 0 && !row.Fixed && !row.Ending {
+	if t.rows = append(t.rows, row); len(is) > 0 && !row.Ending && (!row.Fixed || q != nil && q.lost != nil) {
 		k.noteUncounted(t, name, q, now)
 	}
 	if refusal, is := k.refusals[name]; is && now.Sub(refusal.At) < budget.RefusalHolds {

@@ -50,6 +50,8 @@ type quota struct {
 	lost *budget.Share
 	// failure is why the last write failed; "" if it didn't.
 	failure string
+	// terminating reports that the share is deleted already, in a namespace that is not.
+	terminating bool
 }
 
 func newKnown() known {
@@ -77,7 +79,7 @@ func (k *known) readState() state {
 func (k *known) isMissing(ctx context.Context) bool {
 	for k.readWatch(watchOfLimits) == "" && pause.For(ctx, pace) == nil {
 	}
-	return k.readWatch(watchOfLimits) == watchset.NotServed
+	return k.readState() == missing
 }
 
 func (k *known) readWatch(i int) watchset.State {
@@ -105,7 +107,7 @@ func (k *known) replaceQuotas(version string, all []*corev1.ResourceQuota) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.quotas, func(namespace string, q *quota) bool {
-		return !listed[namespace] && q.lost == nil && !forest.IsNewer(q.version, version)
+		return !listed[namespace] && q.lost == nil && !q.terminating && !forest.IsNewer(q.version, version)
 	})
 }
 
@@ -128,11 +130,17 @@ func (k *known) takeQuota(q *corev1.ResourceQuota) {
 	k.quotas[q.Namespace] = now
 }
 
-func (k *known) dropQuota(q *corev1.ResourceQuota) {
+// dropQuota takes in that a share was deleted. What a namespace uses counts until it is gone, though its share goes first.
+func (k *known) dropQuota(q *corev1.ResourceQuota, terminating bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if was := k.quotas[q.Namespace]; was != nil && was.uid == q.UID {
-		delete(k.quotas, q.Namespace)
+	was := k.quotas[q.Namespace]
+	if was == nil || was.uid != q.UID {
+		return
+	}
+	delete(k.quotas, q.Namespace)
+	if terminating {
+		k.quotas[q.Namespace] = &quota{used: was.used, terminating: true}
 	}
 }
 
@@ -177,7 +185,7 @@ func (k *known) change(namespace string, f func(*quota)) {
 		q = &quota{}
 		k.quotas[namespace] = q
 	}
-	if f(q); q.uid == "" && q.lost == nil && q.failure == "" {
+	if f(q); q.uid == "" && q.lost == nil && q.failure == "" && !q.terminating {
 		delete(k.quotas, namespace)
 	}
 }
@@ -224,24 +232,35 @@ func (k *known) replaceLimits(all []*v1alpha1.HierarchicalResourceQuota) {
 	}
 }
 
-// hasLimit reports whether a namespace has a HierarchicalResourceQuota.
+// hasLimit reports whether a HierarchicalResourceQuota of a namespace limits anything.
 func (k *known) hasLimit(namespace string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return len(k.limits[namespace]) > 0
+	for _, limit := range k.limits[namespace] {
+		if len(limit.Spec.Hard) > 0 && limit.DeletionTimestamp == nil {
+			return true
+		}
+	}
+	return false
 }
+
+// longestMessage bounds the messages that are read.
+const longestMessage = 4096
 
 // servePause is the least time between two plans for the refusals of one namespace.
 const servePause = 200 * time.Millisecond
 
 // takeRefusal records that a namespace was refused something, and returns when to plan its tree. A namespace that is refused more often
-// than each servePause is planned for once, for the most that it was refused.
+// than each servePause is planned for once.
 func (k *known) takeRefusal(namespace, message string, now time.Time) (wait time.Duration, refused bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	q := k.quotas[namespace]
 	if q == nil {
 		return 0, false
+	}
+	if len(message) > longestMessage {
+		return 0, false // no message of the API server is so long
 	}
 	parsed := budget.ParseRefusal(message, q.spec)
 	if parsed == nil {
@@ -255,10 +274,7 @@ func (k *known) takeRefusal(namespace, message string, now time.Time) (wait time
 	}
 	was, before := k.refusals[namespace]
 	if left := servePause - now.Sub(was.At); before && left > 0 {
-		for key, amount := range was.Requested {
-			requested[key] = max(requested[key], amount)
-		}
-		was.Requested = requested
+		was.Requested = requested // the newest one: a larger one before may never fit
 		k.refusals[namespace] = was
 		return left, true
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,8 +62,8 @@ type Reconciler struct {
 const (
 	// takeover is how long a new leader writes nothing, so that a late write of the one before is seen.
 	takeover = 5 * time.Second
-	// pace is the least time between two plans of a tree, unless a namespace was refused something.
-	pace = 50 * time.Millisecond
+	// pace is how long a plan waits for more events.
+	pace = 30 * time.Millisecond
 	// mostWrites is how many shares one pass writes, so that a large tree doesn't keep a worker from others.
 	mostWrites = 32
 )
@@ -86,7 +87,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return err
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("budget").
-		WatchesRawSource(r.View.Source(requestChanged)).
+		WatchesRawSource(r.View.Source(r.requestChanged)).
 		WatchesRawSource(&r.again).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named, nil),
@@ -113,9 +114,12 @@ func requestFor(tree string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: tree}}
 }
 
-func requestChanged(c view.Change) []reconcile.Request {
+func (r *Reconciler) requestChanged(c view.Change) []reconcile.Request {
 	trees := map[string]bool{}
 	for _, namespace := range c.Namespaces {
+		if was, is := c.Old.Namespace(namespace), c.New.Namespace(namespace); was != nil && (is == nil || is.UID != was.UID) {
+			r.known.forgetQuota(namespace)
+		}
 		trees[treeOf(c.Old, namespace)], trees[treeOf(c.New, namespace)] = true, true
 	}
 	requests := make([]reconcile.Request, 0, len(trees))
@@ -148,14 +152,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // writeShares plans the shares of a tree, and writes them. It returns when to plan again though no event says so; 0: never.
 func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (again time.Duration, err error) {
-	if len(t.lost) > 0 {
-		return time.Millisecond, r.writeAll(ctx, t.root, t.lost)
-	}
+	failure := r.writeAll(ctx, t.root, t.lost)
 	shares := budget.Plan(t.limits, t.rows, t.refusals, now)
-	if len(shares) > mostWrites {
-		shares, again = shares[:mostWrites], time.Millisecond
+	slices.SortStableFunc(shares, func(a, b budget.Share) int { // what was refused hinders nothing else
+		return cmp.Compare(t.failed[a.Namespace], t.failed[b.Namespace])
+	})
+	if len(shares) > mostWrites || len(t.lost) > 0 {
+		shares, again = shares[:min(len(shares), mostWrites)], time.Millisecond
 	}
-	if err := r.writeAll(ctx, t.root, shares); err != nil {
+	if err := errors.Join(failure, r.writeAll(ctx, t.root, shares)); err != nil {
 		return 0, err
 	}
 	for _, refusal := range t.refusals {

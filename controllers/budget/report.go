@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,6 +75,7 @@ type verdict struct {
 // again; 0: never.
 func (r *Reconciler) reportTree(ctx context.Context, t *tree, is state, now time.Time) (again time.Duration, err error) {
 	used, tenant := budget.SumUsed(t.limits, t.rows), (*verdict)(nil)
+	var failures []error
 	for i, of := range t.quotas {
 		v := t.judge(i, used[i], is)
 		if of == nil {
@@ -81,15 +83,13 @@ func (r *Reconciler) reportTree(ctx context.Context, t *tree, is state, now time
 			continue
 		}
 		wait, err := r.reportLimit(ctx, of, v, now)
-		if again = soonest(again, wait); err != nil {
-			return 0, err
-		}
+		again, failures = soonest(again, wait), append(failures, err)
 	}
 	wait, err := r.reportTenant(ctx, t.root, tenant, now)
-	if again = soonest(again, wait); len(t.rows) > 0 && len(t.limits) > 0 && t.awaitsCount() {
+	if again = soonest(again, wait); len(t.limits) > 0 && t.awaitsCount() {
 		again = soonest(again, countPatience)
 	}
-	return again, err
+	return again, errors.Join(append(failures, err)...)
 }
 
 // awaitsCount reports whether a share is not counted yet.
@@ -109,6 +109,10 @@ func (t *tree) judge(l int, used budget.Amounts, is state) verdict {
 	case !t.inTree:
 		v.reason, v.message = v1alpha1.ReasonNotInTree, "the namespace is in no tree, so nothing is limited: delete this object, or place the "+
 			"namespace in a tree"
+		return v
+	case t.ignored[l]:
+		v.reason, v.message = v1alpha1.ReasonLimitExceeded, fmt.Sprintf("only the first %d HierarchicalResourceQuotas of a namespace count, by "+
+			"name: delete this one, or another", mostLimits)
 		return v
 	case len(t.uncountedUnder(l)) > 0:
 		v.reason, v.message = v1alpha1.ReasonNotCounted, strings.Join(t.uncountedUnder(l), "; ")

@@ -77,7 +77,7 @@ func (r *Reconciler) sinkOfQuotas() watchset.Sink {
 		},
 		Left: func(one object) input {
 			return func() {
-				r.known.dropQuota(one)
+				r.known.dropQuota(one, r.View.IsTerminating(one.Namespace))
 				r.queueSoon(one.Namespace)
 			}
 		},
@@ -126,7 +126,7 @@ func (r *Reconciler) sinkOfEvents() watchset.Sink {
 func (r *Reconciler) takeEvent(one *corev1.Event) {
 	if wait, refused := r.known.takeRefusal(one.Namespace, one.Message, time.Now()); refused {
 		refusals.Inc()
-		r.again.AddAfter(wait, requestFor(treeOf(r.View.Snapshot(), one.Namespace)))
+		r.again.AddAfter(max(wait, pace), requestFor(treeOf(r.View.Snapshot(), one.Namespace)))
 	}
 }
 

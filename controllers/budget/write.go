@@ -53,7 +53,7 @@ func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
 		r.known.change(share.Namespace, func(q *quota) { q.lost, q.failure = nil, err.Error() })
 		return err
 	default:
-		r.known.change(share.Namespace, func(q *quota) { q.lost = &share })
+		r.known.change(share.Namespace, func(q *quota) { q.lost, q.failure = &share, err.Error() })
 		return err
 	}
 	return nil
@@ -115,9 +115,9 @@ func (r *Reconciler) readShare(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// takeOver reads all shares as they are when this replica begins to lead, and waits until a late write of the leader before would show.
-// Without component budgets, nothing was written.
+// takeOver waits until a late write of the leader before would show, and reads all shares. Without component budgets, nothing was written.
 func (r *Reconciler) takeOver(ctx context.Context) error {
+	_ = pause.For(ctx, takeover)
 	for ctx.Err() == nil && !r.known.isMissing(ctx) {
 		all := &corev1.ResourceQuotaList{}
 		err := r.Live.List(ctx, all, client.MatchingFields{"metadata.name": budget.QuotaName})
@@ -127,7 +127,7 @@ func (r *Reconciler) takeOver(ctx context.Context) error {
 		}
 		_ = pause.For(ctx, time.Second)
 	}
-	if pause.For(ctx, takeover) == nil {
+	if ctx.Err() == nil {
 		close(r.begun)
 	}
 	return nil

@@ -38,7 +38,7 @@ type Row struct {
 	// Fixed reports that the operator writes nothing in the namespace now: it is halted or protected, or the answer to the last write is
 	// lost. Its promise counts.
 	Fixed bool
-	// Ending reports that the namespace is terminating: nothing can be created there, so its share falls to what is used.
+	// Ending reports that the namespace is terminating: nothing can be created there, so its share never grows.
 	Ending bool
 }
 

@@ -20,7 +20,8 @@ var (
 	plainKeys = sets.New[corev1.ResourceName]("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
 		"persistentvolumeclaims", "services.nodeports", "services.loadbalancers", "cpu", "memory", "ephemeral-storage", "requests.cpu",
 		"requests.memory", "requests.ephemeral-storage", "requests.storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage")
-	otherKeys = regexp.MustCompile(`^(requests[.])?hugepages-[^/]+$|^[^/]+/[^/]+$`)
+	otherKeys = regexp.MustCompile(`^(requests[.])?hugepages-[A-Za-z0-9]+$|` +
+		`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 	// operatorKeys count what the operator writes in the namespaces.
 	operatorKeys = sets.New[corev1.ResourceName]("resourcequotas", "count/resourcequotas", "count/limitranges",
 		"count/networkpolicies.networking.k8s.io", "count/roles.rbac.authorization.k8s.io", "count/rolebindings.rbac.authorization.k8s.io",

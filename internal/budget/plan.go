@@ -36,6 +36,8 @@ type pass struct {
 	// recall is what is missing below a limit for the namespaces that were refused, by the index of the limit. It has an entry, which may be
 	// 0, for each resource that such a namespace waits for.
 	recall []Amounts
+	// waiting is how many of these namespaces lack a resource below a limit, by the index of the limit.
+	waiting []Amounts
 }
 
 // sum is what stands below one limit.
@@ -46,10 +48,10 @@ type sum struct {
 
 func newPass(limits []Limit, rows []Row, refusals map[string]Refusal, now time.Time) *pass {
 	p := &pass{limits: limits, rows: rows, shares: make([]Amounts, len(rows)), sums: make([]sum, len(limits)),
-		pending: map[int]Refusal{}, recall: make([]Amounts, len(limits))}
+		pending: map[int]Refusal{}, recall: make([]Amounts, len(limits)), waiting: make([]Amounts, len(limits))}
 	for i := range limits {
 		p.sums[i] = sum{promised: Amounts{}, used: Amounts{}}
-		p.recall[i] = Amounts{}
+		p.recall[i], p.waiting[i] = Amounts{}, Amounts{}
 	}
 	for i := range rows {
 		row := &rows[i]
@@ -72,13 +74,7 @@ func newPass(limits []Limit, rows []Row, refusals map[string]Refusal, now time.T
 func (p *pass) chooseKeys() {
 	for i := range p.rows {
 		row := &p.rows[i]
-		if row.Fixed {
-			continue
-		}
-		if row.Ending {
-			for key, amount := range row.Spec {
-				p.shares[i][key] = min(amount, row.Used[key])
-			}
+		if row.Fixed || row.Ending {
 			continue
 		}
 		var share Amounts
@@ -120,6 +116,7 @@ func (p *pass) giveFirst() {
 func (p *pass) givePending() {
 	// All wishes are known before anything is given: to serve one namespace doesn't make the parts of the others larger.
 	wishes := map[int]Amounts{}
+	p.countWaiting()
 	for i, refusal := range p.pending {
 		if p.rows[i].IsCounted() && p.canServe(i, refusal) {
 			wishes[i] = p.planWish(i, refusal)
@@ -130,6 +127,19 @@ func (p *pass) givePending() {
 			p.noteRecall(i, key, wishes[i][key])
 			room, _ := p.roomFor(i, key)
 			p.raiseShare(i, key, min(wishes[i][key], room))
+		}
+	}
+}
+
+// countWaiting counts the refused namespaces below each limit whose shares are too small, by resource.
+func (p *pass) countWaiting() {
+	for i, refusal := range p.pending {
+		for key := range refusal.Requested {
+			for _, l := range p.rows[i].Under {
+				if p.isShort(i, key, refusal) {
+					p.waiting[l].add(key, 1)
+				}
+			}
 		}
 	}
 }
@@ -165,12 +175,7 @@ func (p *pass) isShort(i int, key corev1.ResourceName, refusal Refusal) bool {
 // fairPart is which amount of what is free a refused namespace may have unused: an equal part among those that wait below the same limit,
 // and one part that stays free unless the namespace was refused shortly before.
 func (p *pass) fairPart(i int, key corev1.ResourceName, refusal Refusal) int64 {
-	tightest, waiting := p.tightestLimit(i, key), int64(0)
-	for other, its := range p.pending {
-		if slices.Contains(p.rows[other].Under, tightest) && p.isShort(other, key, its) {
-			waiting++
-		}
-	}
+	waiting := p.waiting[p.tightestLimit(i, key)][key]
 	if !refusal.Again {
 		waiting++
 	}
@@ -194,10 +199,9 @@ func (p *pass) noteRecall(i int, key corev1.ResourceName, wish int64) {
 func (p *pass) recallShares() {
 	for l, limit := range p.limits {
 		for _, key := range sortedKeys(limit.Hard) {
-			missing := p.recall[l][key] + max(p.sums[l].promised[key]-limit.Hard[key], 0) - p.onTheWay(l, key)
-			if missing > 0 {
-				p.lowerShares(l, key, missing)
-			}
+			excess := max(p.sums[l].promised[key]-limit.Hard[key], 0)
+			p.lowerShares(l, key, excess-p.onTheWay(l, key), true)
+			p.lowerShares(l, key, p.recall[l][key]+excess-p.onTheWay(l, key), false)
 		}
 	}
 }
@@ -212,7 +216,11 @@ func (p *pass) onTheWay(l int, key corev1.ResourceName) (amount int64) {
 	return amount
 }
 
-func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64) {
+// lowerShares takes what is missing below a limit; from namespaces that were refused only if pending is true.
+func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64, pending bool) {
+	if missing <= 0 {
+		return
+	}
 	type unused struct {
 		row    int
 		amount int64
@@ -220,7 +228,7 @@ func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64) {
 	var candidates []unused
 	for i, share := range p.shares {
 		_, waits := p.pending[i]
-		if amount := share[key] - p.rows[i].Used[key]; amount > 0 && !waits && !p.rows[i].Fixed && slices.Contains(p.rows[i].Under, l) {
+		if amount := share[key] - p.rows[i].Used[key]; amount > 0 && (pending || !waits) && !p.rows[i].Fixed && slices.Contains(p.rows[i].Under, l) {
 			candidates = append(candidates, unused{i, amount})
 		}
 	}

@@ -52,7 +52,7 @@ func (c *cluster) addNamespace() {
 
 // create admits a pod as the API server does: by what is counted. Where a quota isn't counted yet, nobody has rights.
 func (c *cluster) create(row *budget.Row) {
-	if !row.IsCounted() {
+	if !row.IsCounted() || row.Ending {
 		return
 	}
 	pod := budget.Amounts{pods: 1}
@@ -103,6 +103,8 @@ func (c *cluster) change() {
 		for key, used := range row.Used {
 			row.Used[key] = used / 2
 		}
+	case 12: // it terminates, or another one takes its name
+		row.Ending = c.random.IntN(4) == 0
 	case 4, 5, 6, 7, 8, 9, 10, 11:
 		c.count(row)
 	default:

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -182,6 +183,23 @@ var _ = Describe("a HierarchicalResourceQuota", func() {
 			})
 			f.narrow(ctx, bare, "team", pods(4))
 			f.awaitTeam(ctx, bare, "NotInTree", "the namespace is in no tree")
+		})
+
+	It("QUOTA-41 an empty HierarchicalResourceQuota keeps no rights back; of nine in a namespace, the first eight by name count",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, nil)
+			f.narrow(ctx, f.web, "team", nil)
+			f.awaitTeam(ctx, f.web, "Enforced", "")
+			fresh, rights := f.root+"-new", &rbacv1.RoleBindingList{}
+			f.addSub(ctx, f.web, fresh)
+			Eventually(ctx, func() []rbacv1.RoleBinding {
+				Expect(f.Admin().List(ctx, rights, client.InNamespace(fresh))).To(Succeed())
+				return rights.Items
+			}).ShouldNot(BeEmpty())
+			for n := range 8 {
+				f.narrow(ctx, f.web, fmt.Sprintf("part-%d", n), pods(5))
+			}
+			f.awaitTeam(ctx, f.web, "LimitExceeded", "only the first 8")
 		})
 
 	It("QUOTA-35 a part of a tree that is full and asks for ever keeps nothing from the rest", func(ctx SpecContext) {
