@@ -43,7 +43,11 @@ func startWorld(ctx context.Context, options devcluster.Options) *devcluster.Wor
 	return w
 }
 
+// names is how many names unique has returned in this process.
+var names int
+
 // unique returns a name that no other case has.
 func unique(name string) string {
-	return fmt.Sprintf("%s-%d-%d", name, GinkgoParallelProcess(), CurrentSpecReport().LeafNodeLocation.LineNumber)
+	names++
+	return fmt.Sprintf("%s-%d-%d", name, GinkgoParallelProcess(), names)
 }
