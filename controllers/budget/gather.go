@@ -63,38 +63,56 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	if name != t.root {
 		parent = n.Parent()
 	}
-	is := slices.Clone(under[parent])
-	for n, key := range slices.Sorted(maps.Keys(k.limits[name])) {
-		limit := k.limits[name][key]
-		if n >= mostLimits {
-			t.ignored[len(t.limits)] = true
-		} else if limit.DeletionTimestamp == nil && t.inTree {
-			is = append(is, len(t.limits))
-		}
-		t.addLimit("HierarchicalResourceQuota "+name+"/"+key, limit.Spec.Hard, limit)
-	}
+	is := append(slices.Clone(under[parent]), k.addLimits(t, name)...)
 	under[name] = is
 	q := k.quotas[name]
 	if q == nil && len(is) == 0 {
 		return
 	}
-	row, place := budget.Row{}, s.Place(name)
+	row := budget.Row{}
 	if q != nil {
 		row = q.row()
+		k.noteWrites(t, name, q)
 	}
-	if row.Namespace, row.Under = name, is; q != nil && q.lost != nil {
-		t.lost = append(t.lost, *q.lost)
-	}
-	if q != nil && q.failure != "" {
-		t.failed[name] = 1
-	}
-	row.Fixed, row.Ending = row.Fixed || place.Halted() || s.Protected(name), n.Terminating
+	row.Namespace, row.Under = name, is
+	row.Fixed, row.Ending = row.Fixed || s.Place(name).Halted() || s.Protected(name), n.Terminating
 	if t.rows = append(t.rows, row); len(is) > 0 && !row.Ending && (!row.Fixed || q != nil && q.lost != nil) {
 		k.noteUncounted(t, name, q, now)
 	}
-	if refusal, is := k.refusals[name]; is && now.Sub(refusal.At) < budget.RefusalHolds {
+	k.addRefusal(t, name, now)
+}
+
+// addLimits adds the HierarchicalResourceQuotas of a namespace, and returns the indexes of those that count.
+func (k *known) addLimits(t *tree, name string) (counting []int) {
+	for n, key := range slices.Sorted(maps.Keys(k.limits[name])) {
+		limit := k.limits[name][key]
+		if n >= mostLimits {
+			t.ignored[len(t.limits)] = true
+		} else if limit.DeletionTimestamp == nil && t.inTree {
+			counting = append(counting, len(t.limits))
+		}
+		t.addLimit("HierarchicalResourceQuota "+name+"/"+key, limit.Spec.Hard, limit)
+	}
+	return counting
+}
+
+// noteWrites notes how the last write of a share ended, unless it succeeded.
+func (k *known) noteWrites(t *tree, name string, q *quota) {
+	if q.lost != nil {
+		t.lost = append(t.lost, *q.lost)
+	}
+	if q.failure != "" {
+		t.failed[name] = 1
+	}
+}
+
+// addRefusal adds what a namespace was refused, and forgets it when it doesn't even count as the one before.
+func (k *known) addRefusal(t *tree, name string, now time.Time) {
+	refusal, refused := k.refusals[name]
+	switch {
+	case refused && now.Sub(refusal.At) < budget.RefusalHolds:
 		t.refusals[name] = refusal
-	} else if is && now.Sub(refusal.At) > budget.RefusedBefore {
+	case refused && now.Sub(refusal.At) > budget.RefusedBefore:
 		delete(k.refusals, name)
 	}
 }

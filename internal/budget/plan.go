@@ -228,7 +228,8 @@ func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64, pendin
 	var candidates []unused
 	for i, share := range p.shares {
 		_, waits := p.pending[i]
-		if amount := share[key] - p.rows[i].Used[key]; amount > 0 && (pending || !waits) && !p.rows[i].Fixed && slices.Contains(p.rows[i].Under, l) {
+		free := (pending || !waits) && !p.rows[i].Fixed
+		if amount := share[key] - p.rows[i].Used[key]; amount > 0 && free && slices.Contains(p.rows[i].Under, l) {
 			candidates = append(candidates, unused{i, amount})
 		}
 	}

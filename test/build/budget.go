@@ -37,7 +37,8 @@ func Budgets() []CheckedBudget {
 	all := []CheckedBudget{
 		one("pods", "-1", negative), one("requests.cpu", "-500m", negative), one("pods", "1.5", divided),
 		one("count/jobs.batch", "1.5", divided),
-		one("requests.example.com/cpu", "1.5", divided), one("foo", "1", unknown), one("count/", "1", unknown), one("a b/c", "1", unknown), one("count/Foo!", "1", unknown),
+		one("requests.example.com/cpu", "1.5", divided), one("foo", "1", unknown), one("count/", "1", unknown),
+		one("a b/c", "1", unknown), one("count/Foo!", "1", unknown),
 		one("limits.hugepages-2Mi", "1", unknown),
 		{"17 keys", many, "must have at most 16 items"},
 		one("pods", "100", ""), one("pods", "5", ""), one("pods", "0", ""), one("requests.cpu", "500m", ""), one("requests.storage", "2Ti", ""),
