@@ -176,18 +176,15 @@ func (k *known) read(namespace string) *quota {
 	return new(*q)
 }
 
-// change calls a function with the share of a namespace, under the lock. Where there is none, the function gets an empty one.
-func (k *known) change(namespace string, f func(*quota)) {
+// recordFailure records why a write of a share failed. lost is the write if it may be carried out yet, else nil.
+func (k *known) recordFailure(namespace string, lost *budget.Share, failure error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.quotas[namespace] == nil {
+		k.quotas[namespace] = &quota{}
+	}
 	q := k.quotas[namespace]
-	if q == nil {
-		q = &quota{}
-		k.quotas[namespace] = q
-	}
-	if f(q); q.uid == "" && q.lost == nil && q.failure == "" && !q.terminating {
-		delete(k.quotas, namespace)
-	}
+	q.lost, q.failure = lost, failure.Error()
 }
 
 func (k *known) isCounted(namespace string) bool {

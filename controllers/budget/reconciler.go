@@ -1,5 +1,6 @@
 // Package budget keeps the shares of trees that have a budget: one ResourceQuota in each namespace below a limit. It feeds internal/budget
-// with what two watches show, of these ResourceQuotas and of the Events of refused objects, and writes the shares that are planned there.
+// with what watches show of limits, of these ResourceQuotas and of the Events of refused objects, and writes the shares that are planned
+// there.
 //
 // The way of a refusal: a ReplicaSet's controller sends an Event, the sink (watches.go) records what was refused (known.go) and queues the
 // tree. A worker gathers the limits and rows of the tree (gather.go), budget.Plan chooses the shares, and the worker writes each one,
@@ -27,6 +28,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/view"
@@ -80,7 +82,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(prometheus.Collector(gauges{&r.reports})); err != nil {
 		return err
 	}
-	if err := mgr.Add(everywhere{manager.RunnableFunc(r.runWatches)}); err != nil {
+	if err := mgr.Add(copying.EveryReplica(r.runWatches)); err != nil {
 		return err
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.takeOver)); err != nil {
@@ -98,12 +100,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	return nil
 }
-
-// everywhere is a Runnable of every replica.
-type everywhere struct{ manager.RunnableFunc }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (everywhere) NeedLeaderElection() bool { return false }
 
 // treeOf returns the name of the request that a namespace belongs to.
 func treeOf(s *forest.Snapshot, namespace string) string {
@@ -143,15 +139,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	var again time.Duration
 	var failure error
 	if state == installed {
-		again, failure = r.writeShares(ctx, t, now)
-		t = r.gatherTree(s, req.Name, now) // with what was written
+		var wrote bool
+		if again, wrote, failure = r.writeShares(ctx, t, now); wrote {
+			t = r.gatherTree(s, req.Name, now)
+		}
 	}
 	reportAgain, err := r.reportTree(ctx, t, state, now)
 	return ctrl.Result{RequeueAfter: soonest(again, reportAgain)}, errors.Join(failure, err)
 }
 
-// writeShares plans the shares of a tree, and writes them. It returns when to plan again though no event says so; 0: never.
-func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (again time.Duration, err error) {
+// writeShares plans the shares of a tree, and writes them. It returns when to plan again though no event says so (0: never), and whether
+// anything was to be written.
+func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (again time.Duration, wrote bool, err error) {
 	failure := r.writeAll(ctx, t.root, t.lost)
 	shares := budget.Plan(t.limits, t.rows, t.refusals, now)
 	slices.SortStableFunc(shares, func(a, b budget.Share) int { // what was refused hinders nothing else
@@ -160,14 +159,15 @@ func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (a
 	if len(shares) > mostWrites || len(t.lost) > 0 {
 		shares, again = shares[:min(len(shares), mostWrites)], time.Millisecond
 	}
+	wrote = len(t.lost)+len(shares) > 0
 	if err := errors.Join(failure, r.writeAll(ctx, t.root, shares)); err != nil {
-		return 0, err
+		return 0, wrote, err
 	}
 	for _, refusal := range t.refusals {
 		// Then the room that was kept for the namespace is everybody's again.
 		again = soonest(again, max(budget.RefusalHolds-now.Sub(refusal.At), 0)+time.Millisecond)
 	}
-	return again, nil
+	return again, wrote, nil
 }
 
 // soonest returns the shorter of two times, of which 0 means never.

@@ -50,10 +50,10 @@ func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
 		return r.readShare(ctx, share.Namespace)
 	case apianswer.IsRefusal(err) || apierrors.IsTooManyRequests(err):
-		r.known.change(share.Namespace, func(q *quota) { q.lost, q.failure = nil, err.Error() })
+		r.known.recordFailure(share.Namespace, nil, err)
 		return err
 	default:
-		r.known.change(share.Namespace, func(q *quota) { q.lost, q.failure = &share, err.Error() })
+		r.known.recordFailure(share.Namespace, &share, err)
 		return err
 	}
 	return nil

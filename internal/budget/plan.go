@@ -31,7 +31,7 @@ type pass struct {
 	rows   []Row
 	shares []Amounts // what each row is to have, by the index of the row
 	sums   []sum     // by the index of the limit
-	// pending are the rows that were refused within RefusalHolds, by index. Their shares are never lowered.
+	// pending are the rows that were refused within RefusalHolds, by index. Their shares are lowered only where a limit is exceeded.
 	pending map[int]Refusal
 	// recall is what is missing below a limit for the namespaces that were refused, by the index of the limit. It has an entry, which may be
 	// 0, for each resource that such a namespace waits for.
@@ -49,8 +49,8 @@ type sum struct {
 func newPass(limits []Limit, rows []Row, refusals map[string]Refusal, now time.Time) *pass {
 	p := &pass{limits: limits, rows: rows, shares: make([]Amounts, len(rows)), sums: make([]sum, len(limits)),
 		pending: map[int]Refusal{}, recall: make([]Amounts, len(limits)), waiting: make([]Amounts, len(limits))}
-	for i := range limits {
-		p.sums[i] = sum{promised: Amounts{}, used: Amounts{}}
+	for i, used := range SumUsed(limits, rows) {
+		p.sums[i] = sum{promised: Amounts{}, used: used}
 		p.recall[i], p.waiting[i] = Amounts{}, Amounts{}
 	}
 	for i := range rows {
@@ -63,7 +63,6 @@ func newPass(limits []Limit, rows []Row, refusals map[string]Refusal, now time.T
 			p.sums[l].namespaces++
 			for key := range limits[l].Hard {
 				p.sums[l].promised.add(key, row.promise(key))
-				p.sums[l].used.add(key, row.Used[key])
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -159,14 +161,20 @@ func withRestart(spec corev1.PodSpec) corev1.PodSpec {
 	return spec
 }
 
-// awaitPods waits until a namespace has so many pods.
+// awaitPods waits until a namespace has so many pods. It touches the ReplicaSets, whose controller waits for minutes after some refusals
+// in a row, and on a busy machine there are more of them.
 func (f *fixture) awaitPods(ctx context.Context, namespace string, n int) {
 	GinkgoHelper()
 	Eventually(ctx, func() int {
-		list := &corev1.PodList{}
+		list, sets := &corev1.PodList{}, &appsv1.ReplicaSetList{}
+		Expect(f.Admin().List(ctx, sets, client.InNamespace(namespace))).To(Succeed())
+		for i := range sets.Items {
+			touch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now().String()))
+			Expect(client.IgnoreNotFound(f.Admin().Patch(ctx, &sets.Items[i], touch))).To(Succeed())
+		}
 		Expect(f.Admin().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 		return len(list.Items)
-	}).Should(Equal(n))
+	}).WithPolling(longPause).Should(Equal(n))
 }
 
 // mark allows a namespace to join the tree, as kubectl warren mark does.
