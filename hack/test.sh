@@ -74,18 +74,18 @@ if [ "$unit$first$second$third${WARREN_RACE:-}${ONLY:-}" = passedpassedpassedpas
 	go run ./hack/speccoverage -enforce "$reports"/*.json && shown=passed || shown=FAILED
 fi
 
-# The last lines say what failed, why, and how much room and memory the machine has left: whoever sees only them sees enough.
+# The last lines say what failed, and before them why, and how much room and memory the machine has left: whoever sees only them sees enough.
 if [ "$unit$first$second$third" != passedpassedpassedpassed ]; then
-	grep -hF '=== FAIL' "$reports/unit.txt" 2>/dev/null || true
-	grep -hF '[FAIL]' "$reports"/suites-?.txt | sort -u || true
-	echo 'what the first failures of the suites say:'
-	grep -hF -A4 '[FAILED] ' "$reports"/suites-?.txt | grep -v -e '\[FAILED\] \[' -e '^--$' | cut -c1-300 | head -30 || true
 	df -h . "${TMPDIR:-/tmp}" || true
 	free -m 2>/dev/null || true
+	echo 'what the first failures of the suites say:'
+	grep -hF -A4 '[FAILED] ' "$reports"/suites-?.txt | grep -v -e '\[FAILED\] \[' -e '^--$' | cut -c1-300 | head -30 || true
 fi
 printf '\nunit tests       %s (%s)\n' "$unit" "$reports/unit.json"
 printf 'suites, lane 1   %s (%s)\n' "$first" "$reports/suites-1.json"
 printf 'suites, lane 2   %s (%s)\n' "$second" "$reports/suites-2.json"
 printf 'suites, lane 3   %s (%s)\n' "$third" "$reports/suites-3.json"
 printf 'cases shown      %s\n' "$shown"
+grep -hF '=== FAIL' "$reports/unit.txt" 2>/dev/null | cut -c1-90 | head -5 || true
+sed -n "s/$(printf '\033')\[[0-9;]*m//g"'; s/^.*\[FAIL\] /FAILED: /p' "$reports"/suites-?.txt | cut -c1-90 | sort -u | head -8 || true
 [ "$unit$first$second$third" = passedpassedpassedpassed ] && [ "$shown" != FAILED ]

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync"
@@ -130,6 +131,17 @@ func (k *known) takeQuota(q *corev1.ResourceQuota) {
 	k.quotas[q.Namespace] = now
 }
 
+// takeAnswer takes in a share that an answer has shown. It is decided whether the last write was carried out, even if the share is not newer
+// than what is known: the watch may have been faster, and a repeated write that changes nothing makes no new version.
+func (k *known) takeAnswer(q *corev1.ResourceQuota) {
+	k.takeQuota(q)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if is := k.quotas[q.Namespace]; is != nil {
+		is.lost, is.failure = nil, ""
+	}
+}
+
 // dropQuota takes in that a share was deleted. What a namespace uses counts until it is gone, though its share goes first.
 func (k *known) dropQuota(q *corev1.ResourceQuota, terminating bool) {
 	k.mu.Lock()
@@ -176,7 +188,8 @@ func (k *known) read(namespace string) *quota {
 	return new(*q)
 }
 
-// recordFailure records why a write of a share failed. lost is the write if it may be carried out yet, else nil.
+// recordFailure records why a write of a share failed. lost is the write if it may be carried out yet; nil if it was refused, which says
+// nothing about one before it.
 func (k *known) recordFailure(namespace string, lost *budget.Share, failure error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -184,7 +197,7 @@ func (k *known) recordFailure(namespace string, lost *budget.Share, failure erro
 		k.quotas[namespace] = &quota{}
 	}
 	q := k.quotas[namespace]
-	q.lost, q.failure = lost, failure.Error()
+	q.lost, q.failure = cmp.Or(lost, q.lost), failure.Error()
 }
 
 func (k *known) isCounted(namespace string) bool {

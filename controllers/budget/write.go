@@ -46,7 +46,7 @@ func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
 	case err == nil && answer == nil:
 		r.known.forgetQuota(share.Namespace)
 	case err == nil:
-		r.known.takeQuota(answer)
+		r.known.takeAnswer(answer)
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
 		return r.readShare(ctx, share.Namespace)
 	case apianswer.IsRefusal(err) || apierrors.IsTooManyRequests(err):
@@ -108,7 +108,7 @@ func (r *Reconciler) readShare(ctx context.Context, namespace string) error {
 	case err != nil:
 		return err
 	default:
-		r.known.takeQuota(is)
+		r.known.takeAnswer(is)
 	}
 	// The answer may bring nothing that the watch hasn't brought, so no event follows.
 	r.again.AddAfter(pace, requestFor(treeOf(r.View.Snapshot(), namespace)))

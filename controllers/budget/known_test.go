@@ -1,0 +1,90 @@
+package budget
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/warren-tenancy/warren/internal/budget"
+)
+
+// lossy is an API server that carries each patch out, shows it to the watch, and answers with failure unless that is nil.
+func lossy(t *testing.T, failure *error) *Reconciler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	r := New(Options{})
+	share := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: budget.QuotaName, UID: "1"}}
+	share.Spec.Hard = corev1.ResourceList{"pods": resource.MustParse("4")}
+	r.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(share).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+			if apierrors.IsTooManyRequests(*failure) {
+				return *failure
+			}
+			is, patched := object.(*corev1.ResourceQuota), &corev1.ResourceQuota{}
+			if data, err := patch.Data(object); err != nil || json.Unmarshal(data, patched) != nil {
+				t.Fatal(string(data), err)
+			}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(is), is); err != nil {
+				return err
+			}
+			if !equality.Semantic.DeepEqual(is.Spec, patched.Spec) { // a real API server stores nothing if nothing changes
+				if err := c.Patch(ctx, is, patch); err != nil {
+					return err
+				}
+			}
+			r.known.takeQuota(is)
+			return *failure
+		},
+	}).Build()
+	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(share), share); err != nil {
+		t.Fatal(err)
+	}
+	r.known.takeQuota(share)
+	return r
+}
+
+func TestALostWriteIsDecidedByTheAnswerToItsRepetitionThoughTheWatchWasFaster(t *testing.T) {
+	failure := errors.New("connection reset")
+	r, share := lossy(t, &failure), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}
+	if err := r.writeShare(t.Context(), share); !errors.Is(err, failure) {
+		t.Fatalf("got %v, want the lost answer", err)
+	}
+	if q := r.known.read("web"); q.lost == nil || q.spec["pods"] != 8 {
+		t.Fatalf("%+v is not lost though nothing answered, or the watch showed nothing", q)
+	}
+	failure = nil
+	if err := r.writeShare(t.Context(), share); err != nil {
+		t.Fatal(err)
+	}
+	if q := r.known.read("web"); q.lost != nil || q.failure != "" {
+		t.Errorf("%+v waits for an answer for ever", q)
+	}
+}
+
+func TestARefusalOfTheRepetitionSaysNothingAboutALostWrite(t *testing.T) {
+	failure := errors.New("connection reset")
+	r, share := lossy(t, &failure), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}
+	_ = r.writeShare(t.Context(), share)
+	failure = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests}}
+	if err := r.writeShare(t.Context(), share); !errors.Is(err, failure) {
+		t.Fatalf("got %v, want the refusal", err)
+	}
+	if q := r.known.read("web"); q.lost == nil {
+		t.Errorf("%+v forgets a write that may be carried out yet", q)
+	}
+}
