@@ -13,6 +13,7 @@
 //	go run ./test/bench -noisy
 //	go run ./test/bench -migration -children 1000
 //	go run ./test/bench -informers
+//	go run ./test/bench -budgets [-hnc FOLDER]
 //
 // BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4, B5 and the
 // requests of B9 and B10.
@@ -45,6 +46,8 @@ type scale struct {
 	// small means that only counts are judged, and that less is measured, for a shorter time.
 	small bool
 	idle  time.Duration
+	// hnc is the folder of a clone of HNC with bin/manager, for comparison; empty means that it is left out.
+	hnc string
 	// scope is the scope of these kinds; empty means the default. Kinds of RBAC always have scope Cluster.
 	scope string
 }
@@ -71,6 +74,8 @@ func main() {
 	noisy := flag.Bool("noisy", false, "measure instead what a tenant that floods costs the others")
 	informers := flag.Bool("informers", false, "measure instead what informers by namespace cost, beside those of controller-runtime, and "+
 		"how soon they follow RBAC")
+	budgets := flag.Bool("budgets", false, "measure instead what a budget over a tree costs, and how strict it is")
+	flag.StringVar(&s.hnc, "hnc", "", "with -budgets, a clone of HNC in which bin/manager is built, to be measured in the same run")
 	hold := flag.Bool("hold", false, "hold the informers that standard input names, for -informers")
 	only := flag.String("only", "", "the budgets to measure, such as B1,B2; empty: all; with -mode All those up to B7, and B11; with -scope "+
 		"those up to B6, and B11; with -access such as B12,W3; with -noisy the numbers of the floods, such as 3")
@@ -93,6 +98,10 @@ func main() {
 	case *targets:
 		measure = func() (bool, error) {
 			return part{measure: measureManyTargets, components: []string{"config/components/distribution"}}.measureAlone(ctx, s)
+		}
+	case *budgets:
+		measure = func() (bool, error) {
+			return part{measure: measureBudgets, components: []string{"config/components/budgets"}}.measureAlone(ctx, s)
 		}
 	case *migration:
 		measure = func() (bool, error) { return part{measure: measureMigration, webhooks: true}.measureAlone(ctx, s) }

@@ -75,20 +75,39 @@ func (cp *ControlPlane) UpgradeAPIServer(ctx context.Context) error {
 	return cp.startAPIServerOnPort(ctx)
 }
 
+// AddAPIServer starts one more API server on the same etcd, and returns its address. Its requests are not in the audit log.
+func (cp *ControlPlane) AddAPIServer(ctx context.Context) (address string, err error) {
+	err = process.OnFreePort(func(port int) (*process.Process, error) {
+		address = "https://127.0.0.1:" + strconv.Itoa(port)
+		args, err := cp.apiServerArgs(port, false)
+		if err != nil {
+			return nil, err
+		}
+		serves, err := cp.checkServer(address)
+		if err != nil {
+			return nil, err
+		}
+		server := cp.newProcess("kube-apiserver", args)
+		cp.more = append(cp.more, server)
+		return server, server.StartReady(ctx, serves)
+	})
+	return address, err
+}
+
 func (cp *ControlPlane) startAPIServerOnPort(ctx context.Context) error {
-	args, err := cp.apiServerArgs(cp.port)
+	args, err := cp.apiServerArgs(cp.port, cp.options.Audit)
 	if err != nil {
 		return err
 	}
 	cp.APIServer = cp.newProcess("kube-apiserver", args)
-	serves, err := cp.checkServer()
+	serves, err := cp.checkServer("")
 	if err != nil {
 		return err
 	}
 	return cp.APIServer.StartReady(ctx, serves)
 }
 
-func (cp *ControlPlane) apiServerArgs(port int) ([]string, error) {
+func (cp *ControlPlane) apiServerArgs(port int, audited bool) ([]string, error) {
 	args := []string{
 		"--etcd-servers", cp.etcdURL,
 		"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
@@ -107,7 +126,7 @@ func (cp *ControlPlane) apiServerArgs(port int) ([]string, error) {
 	if v := cp.options.EmulatedVersion; v != "" {
 		args = append(args, "--emulated-version", v)
 	}
-	if cp.options.Audit {
+	if audited {
 		policy := cp.file("audit-policy.yaml")
 		if err := os.WriteFile(policy, []byte(audit), 0o600); err != nil {
 			return nil, fmt.Errorf("writing the audit policy: %w", err)

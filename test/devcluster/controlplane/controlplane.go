@@ -58,6 +58,7 @@ type ControlPlane struct {
 	// Etcd, APIServer and Controllers are the processes; Controllers is nil with option WithoutControllers.
 	Etcd, APIServer, Controllers *process.Process
 
+	more    []*process.Process // API servers that AddAPIServer has started
 	options Options
 	bin     string
 	etcdURL string
@@ -161,7 +162,7 @@ func (cp *ControlPlane) stopProcesses() error {
 		facts.Write(facts.Record{Kind: facts.Life, Name: filepath.Base(os.Args[0]), CPU: used.Seconds(), Wall: time.Since(cp.begun).Seconds()})
 	}
 	var problems []error
-	for _, p := range []*process.Process{cp.Controllers, cp.APIServer, cp.Etcd} {
+	for _, p := range append([]*process.Process{cp.Controllers, cp.APIServer}, append(cp.more, cp.Etcd)...) {
 		if p != nil {
 			problems = append(problems, p.Stop())
 		}

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,9 +12,10 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
-// checkServer returns a check that the API server is ready for requests.
-func (cp *ControlPlane) checkServer() (func(context.Context) error, error) {
+// checkServer returns a check that an API server is ready for requests; "" is the first one.
+func (cp *ControlPlane) checkServer(address string) (func(context.Context) error, error) {
 	config := cp.Config(Admin)
+	config.Host = cmp.Or(address, config.Host)
 	c, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the API server: %w", err)
@@ -47,7 +49,7 @@ func (cp *ControlPlane) checkControllers() (func(context.Context) error, error) 
 
 // Ready waits until the API server and the controllers work, for callers that have restarted one of them.
 func (cp *ControlPlane) Ready(ctx context.Context) error {
-	serves, err := cp.checkServer()
+	serves, err := cp.checkServer("")
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
@@ -79,6 +80,26 @@ var _ = Describe("many at once", func() {
 		}
 		r.holds(30)
 	})
+})
+
+var _ = Describe("several API servers", func() {
+	It("QUOTA-09 with two API servers, which count for themselves, 60 pods at once in 12 namespaces fill a limit of 60, and never exceed it",
+		func(ctx SpecContext) {
+			w := startWorld(ctx, devcluster.Options{})
+			address, err := w.ControlPlane.AddAPIServer(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			config := w.Config(controlplane.Admin)
+			config.Host = address
+			second, err := w.Client(config)
+			Expect(err).NotTo(HaveOccurred())
+			f, namespaces := many(ctx, w, pods(60), 12)
+			f.servers = []client.Client{w.Admin(), second}
+			r := f.record(ctx)
+			f.churn(ctx, namespaces, 60, 30)
+			Expect(f.countPods(ctx)).To(Equal(60))
+			Consistently(ctx, func() bool { return isRefused(f.create(ctx, namespaces[0])) }).WithTimeout(3 * time.Second).Should(BeTrue())
+			r.holds(60)
+		})
 })
 
 // startBehindGate starts an operator behind a gate.
