@@ -18,14 +18,6 @@ var (
 
 func init() { metrics.Registry.MustRegister(writes, refusals) }
 
-func countWrite(verb string, err error) {
-	result := "ok"
-	if err != nil {
-		result = "error"
-	}
-	writes.WithLabelValues(verb, result).Inc()
-}
-
 // gauges reports the conditions of all budgets whenever Prometheus collects them.
 type gauges struct{ reports *reports }
 

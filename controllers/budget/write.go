@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/pause"
 )
 
@@ -67,12 +68,12 @@ func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, was *quo
 		return nil, nil
 	case share.Hard == nil:
 		err = r.Client.Delete(ctx, is, client.Preconditions{UID: &was.uid, ResourceVersion: &was.version})
-		countWrite("delete", err)
+		copying.CountWrite(writes, "delete", err)
 		return nil, err
 	case was == nil || was.uid == "":
 		is.Labels, is.Spec.Hard = map[string]string{"app.kubernetes.io/managed-by": v1alpha1.OperatorName}, share.Hard.List()
 		err = r.Client.Create(ctx, is, client.FieldOwner(v1alpha1.OperatorName))
-		countWrite("create", err)
+		copying.CountWrite(writes, "create", err)
 		return is, err
 	}
 	body, err := json.Marshal(map[string]any{
@@ -83,7 +84,7 @@ func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, was *quo
 		return nil, err
 	}
 	err = r.Client.Patch(ctx, is, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.OperatorName))
-	countWrite("update", err)
+	copying.CountWrite(writes, "update", err)
 	return is, err
 }
 

@@ -25,14 +25,6 @@ var (
 
 func init() { metrics.Registry.MustRegister(writes, rolloutSeconds) }
 
-func countWrite(verb string, err error) {
-	result := "ok"
-	if err != nil {
-		result = "error"
-	}
-	writes.WithLabelValues(verb, result).Inc()
-}
-
 // gauges reports the numbers of the State whenever Prometheus collects them.
 type gauges struct{ runner *Runner }
 

@@ -120,7 +120,7 @@ func (w *copyWrite) carryOut(ctx context.Context) error {
 // deleteCopy deletes a copy if its UID and resourceVersion are still those of the plan.
 func (w *copyWrite) deleteCopy(ctx context.Context) error {
 	err := w.API.Delete(ctx, w.Resource, w.Slot, w.Copy.UID, w.Copy.ResourceVersion)
-	countWrite("delete", err)
+	copying.CountWrite(writes, "delete", err)
 	w.answer.Deleted = err == nil
 	return w.unlessAbsent(err)
 }
@@ -145,7 +145,7 @@ func (w *copyWrite) createCopy(ctx context.Context) error {
 		return err
 	}
 	meta, err := w.API.Create(ctx, w.Resource, w.Slot, body)
-	countWrite("create", err)
+	copying.CountWrite(writes, "create", err)
 	switch {
 	case err == nil:
 		w.answer.Written = meta
@@ -189,7 +189,7 @@ func (w *copyWrite) updateCopy(ctx context.Context) error {
 
 func (w *copyWrite) putObject(ctx context.Context, body []byte) error {
 	meta, err := w.API.Update(ctx, w.Resource, w.Slot, body)
-	countWrite("update", err)
+	copying.CountWrite(writes, "update", err)
 	if err == nil {
 		w.answer.Written = meta
 	}

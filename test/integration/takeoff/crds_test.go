@@ -25,7 +25,7 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 	var before map[string]string
 
 	BeforeAll(func(ctx SpecContext) {
-		s = newSite(ctx)
+		s = newSite(ctx, "standard")
 		s.tenant(ctx, "payments")
 		s.tenant(ctx, "shop")
 		saved = filepath.Join(s.Dir, "saved.yaml")

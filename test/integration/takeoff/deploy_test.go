@@ -28,7 +28,7 @@ var _ = Describe("make deploy", Ordered, func() {
 		described := &devcluster.World{Access: cp.Access}
 		w, err := devcluster.Connect(described.Bytes())
 		Expect(err).NotTo(HaveOccurred())
-		s = site{words.Cluster{World: w}}
+		s = site{words.Cluster{World: w}, "standard"}
 	})
 
 	deploy := func(ctx context.Context, a arguments) (string, error) {

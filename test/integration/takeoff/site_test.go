@@ -28,22 +28,27 @@ import (
 const (
 	system     = "warren-system"
 	deployment = "warren-controller-manager"
-	// overlay is what is deployed. podHeld is a finalizer on its pods until the operator's process has ended.
-	overlay = "standard"
+	// podHeld is a finalizer on the operator's pods until its process has ended.
 	podHeld = "test.example/kubelet"
 )
 
 // site is a cluster on which the operator is deployed. It has no node: its pods never start, and the World's operator process runs
 // instead of them.
-type site struct{ words.Cluster }
+type site struct {
+	words.Cluster
+	// overlay is what is deployed.
+	overlay string
+}
 
 // newSite starts a control plane with the operator deployed.
-func newSite(ctx SpecContext) site {
+func newSite(ctx SpecContext, overlay string) site {
 	GinkgoHelper()
-	w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Manager: manager}})
+	w, err := devcluster.Start(ctx, devcluster.Options{
+		Overlay: "config/overlays/" + overlay, Operator: devcluster.OperatorOptions{Manager: manager},
+	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	s := site{words.Cluster{World: w}}
+	s := site{words.Cluster{World: w}, overlay}
 	s.kubelet()
 	s.deploy(ctx)
 	return s
@@ -72,7 +77,7 @@ func (s site) tryScript(ctx context.Context, name string, args ...string) (strin
 // deploy deploys as `make deploy` does, and starts the operator if it doesn't run.
 func (s site) deploy(ctx context.Context) {
 	GinkgoHelper()
-	s.script(ctx, "deploy.sh", overlay, "warren:test", "", "none")
+	s.script(ctx, "deploy.sh", s.overlay, "warren:test", "", "none")
 	s.withoutWebhooks(ctx)
 	held := client.RawPatch(apitypes.MergePatchType, []byte(`{"spec":{"template":{"metadata":{"finalizers":["`+podHeld+`"]}}}}`))
 	Expect(s.Admin().Patch(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: deployment}}, held)).To(Succeed())

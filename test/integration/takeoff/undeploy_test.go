@@ -31,7 +31,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 	var before map[string]string
 
 	BeforeAll(func(ctx SpecContext) {
-		s = newSite(ctx)
+		s = newSite(ctx, "standard")
 		s.tenant(ctx, "payments")
 	})
 

@@ -34,7 +34,7 @@ var _ = Describe("a change of versions", Ordered, func() {
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
-		s = site{words.Cluster{World: w}}
+		s = site{words.Cluster{World: w}, "standard"}
 		s.tenant(ctx, "payments")
 	})
 
@@ -98,7 +98,7 @@ var _ = Describe("a minor upgrade of Kubernetes", func() {
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
-		s := site{words.Cluster{World: w}}
+		s := site{words.Cluster{World: w}, "standard"}
 		s.tenant(ctx, "payments")
 		before, operator := s.state(ctx), s.Operator.Process().PID()
 
