@@ -270,6 +270,10 @@ bench-targets: controlplane ## Measure DIST-D71: status, time and memory of one 
 bench-migration: controlplane build ## Measure a move from HNC: 1,000 namespaces with 10,000 copies, against bare patches. BENCH_SCALE=small: 30 namespaces.
 	@go run ./test/bench -migration $(if $(BENCH_SCALE),,-children 1000) $(ARGS)
 
+.PHONY: bench-budgets
+bench-budgets: controlplane ## Measure budgets over a tree beside a ResourceQuota and, with ARGS="-hnc FOLDER" for a clone with bin/manager, HNC. BENCH_SCALE=small: less of it.
+	@go run ./test/bench -budgets $(ARGS)
+
 .PHONY: bench-noisy
 bench-noisy: controlplane ## Measure what a tenant that floods the operator costs the others: the time from a Secret to its copy, and the operator's requests. BENCH_SCALE=small: a tenth of it.
 	@go run ./test/bench -noisy $(ARGS)

@@ -131,7 +131,7 @@ func (k *known) takeQuota(q *corev1.ResourceQuota) {
 	k.quotas[q.Namespace] = now
 }
 
-// takeAnswer takes in a share that an answer has shown. It is decided whether the last write was carried out, even if the share is not newer
+// takeAnswer takes in a share that an answer has shown. It is decided whether the last write was carried out, even if the share isn't newer
 // than what is known: the watch may have been faster, and a repeated write that changes nothing makes no new version.
 func (k *known) takeAnswer(q *corev1.ResourceQuota) {
 	k.takeQuota(q)

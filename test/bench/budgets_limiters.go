@@ -116,7 +116,8 @@ func (q *quotaBench) compareLatency(ctx context.Context, l limiter) error {
 	return q.removeTree(ctx, t)
 }
 
-// compareDeployments times a Deployment in one namespace of a tree with a limit of quotaPods, and counts the operator's writes for each pod.
+// compareDeployments times a Deployment in one namespace of a tree with a limit of quotaPods, and counts the operator's writes for each
+// pod.
 func (q *quotaBench) compareDeployments(ctx context.Context, l limiter, pods int, seconds float64) error {
 	var took []time.Duration
 	writes, made := 0, 0
@@ -142,12 +143,14 @@ func (q *quotaBench) compareDeployments(ctx context.Context, l limiter, pods int
 		}
 	}
 	each := float64(writes) / float64(made)
-	q.tell(result{id: "deploy", told: l.name != "Warren", passed: slices.Max(took).Seconds() <= seconds, text: fmt.Sprintf("%s: a Deployment of %d "+
-		"of %d pods in one of %d namespaces: %.1fs, at most %.1fs, budget %.0fs", l.name, pods, quotaPods, l.size, medianOf(took).Seconds(),
-		slices.Max(took).Seconds(), seconds)})
+	q.tell(result{id: "deploy", told: l.name != "Warren", passed: slices.Max(took).Seconds() <= seconds,
+		text: fmt.Sprintf("%s: a Deployment of %d "+
+			"of %d pods in one of %d namespaces: %.1fs, at most %.1fs, budget %.0fs", l.name, pods, quotaPods, l.size, medianOf(took).Seconds(),
+			slices.Max(took).Seconds(), seconds)})
 	if l.name == "Warren" {
-		q.tell(result{id: "writes", counted: true, passed: each <= fillWrites, text: fmt.Sprintf("%s: writes of shares for each of these pods: %.2f, "+
-			"budget %.1f", l.name, each, fillWrites)})
+		q.tell(result{id: "writes", counted: true, passed: each <= fillWrites,
+			text: fmt.Sprintf("%s: writes of shares for each of these pods: %.2f, "+
+				"budget %.1f", l.name, each, fillWrites)})
 	}
 	return nil
 }
@@ -173,8 +176,9 @@ func (q *quotaBench) compareStorm(ctx context.Context, l limiter, stopped bool) 
 	if err != nil {
 		return err
 	}
-	q.tell(result{id: "storm", counted: l.strict, told: !l.strict, passed: pods <= quotaPods, text: fmt.Sprintf("%s %s: %d pods of %d, from 16 clients of "+
-		"two API servers", l.name, state, pods, quotaPods)})
+	q.tell(result{id: "storm", counted: l.strict, told: !l.strict, passed: pods <= quotaPods,
+		text: fmt.Sprintf("%s %s: %d pods of %d, from 16 clients of "+
+			"two API servers", l.name, state, pods, quotaPods)})
 	if stopped {
 		if err := l.start(ctx); err != nil {
 			return err
@@ -232,7 +236,8 @@ func (q *quotaBench) prepareHNC(ctx context.Context) (manager *process.Process, 
 	args := []string{"--kubeconfig=" + q.Kubeconfig(controlplane.Admin), "--webhook-server-port=" + strconv.Itoa(webhooks), "--metrics-addr=0",
 		"--health-probe-bind-address=127.0.0.1:" + strconv.Itoa(probes), "--enable-stackdriver=false", "--max-reconciles=10",
 		"--apiserver-qps-throttle=50", "--enable-hrq", "--excluded-namespace=kube-system", "--excluded-namespace=hnc-system"}
-	return process.New(filepath.Join(q.scale.hnc, "bin/manager"), args, []string{"TMPDIR=" + q.Dir}, filepath.Join(q.Dir, "hnc.log")), probes, nil
+	binary, log := filepath.Join(q.scale.hnc, "bin/manager"), filepath.Join(q.Dir, "hnc.log")
+	return process.New(binary, args, []string{"TMPDIR=" + q.Dir}, log), probes, nil
 }
 
 // callHNC lets the API servers ask HNC about each status of a ResourceQuota, as its manifests do, with the API server's own certificate.

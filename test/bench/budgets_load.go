@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	shares "github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -93,4 +97,26 @@ func (q *quotaBench) awaitPods(ctx context.Context, t quotaTree, pods int) (time
 		return n >= pods, err
 	})
 	return time.Since(begin), err
+}
+
+// rounds is how often something is done; small at the small scale.
+func (q *quotaBench) rounds(large, small int) int {
+	if q.scale.small {
+		return small
+	}
+	return large
+}
+
+// percentile returns the time that p of 100 don't exceed.
+func percentile(all []time.Duration, p int) time.Duration {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[(len(sorted)*p-1)/100]
+}
+
+func podList(pods int) corev1.ResourceList {
+	return shares.Amounts{corev1.ResourcePods: int64(pods)}.List()
+}
+
+func touch() client.Patch {
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now().String()))
 }

@@ -103,13 +103,20 @@ func (f *fixture) awaitShares(ctx context.Context, namespaces ...string) {
 	for _, namespace := range namespaces {
 		Eventually(ctx, func(g Gomega) {
 			q, err := f.quota(ctx, namespace)
-			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(err).NotTo(HaveOccurred(), "the tenant says %v", f.conditions(ctx))
 			g.Expect(q.Spec.Hard).NotTo(BeEmpty())
 			for key := range q.Spec.Hard {
 				g.Expect(q.Status.Hard).To(HaveKey(key))
 			}
 		}).Should(Succeed())
 	}
+}
+
+// conditions are what the tenant says of itself.
+func (f *fixture) conditions(ctx context.Context) []metav1.Condition {
+	lns := &v1alpha1.LNamespace{}
+	_ = f.Admin().Get(ctx, client.ObjectKey{Name: f.root}, lns)
+	return lns.Status.Conditions
 }
 
 // pod returns a pod that requests cpu, unless that is "".

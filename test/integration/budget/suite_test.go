@@ -5,6 +5,10 @@ package budget_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -31,6 +35,23 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var err error
 	world, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
+})
+
+// A failure shows whether the operator was at work.
+var _ = ReportAfterEach(func(report SpecReport) {
+	if !report.Failed() || world == nil {
+		return
+	}
+	AddReportEntry("log of the shared operator", ReportEntryVisibilityNever, world.Operator.Log())
+	answer, err := http.Get(world.Operator.MetricsURL)
+	if err != nil {
+		AddReportEntry("the shared operator doesn't answer", err)
+		return
+	}
+	text, _ := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	lines := regexp.MustCompile(`(?m)^.*(budget|watchset_informers).*$`).FindAllString(string(text), -1)
+	AddReportEntry("metrics of the shared operator", strings.Join(lines, "\n"))
 })
 
 // startWorld starts a World with component budgets, and stops it at the end of the node.

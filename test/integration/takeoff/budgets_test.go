@@ -38,7 +38,8 @@ var _ = Describe("make undeploy with a budget", func() {
 			s.undeploy(ctx)
 			Expect(read()).To(Succeed())
 			Expect(share.ResourceVersion).To(Equal(version))
-			Expect(s.Admin().Create(ctx, build.Service("payments-web", "web", 80))).To(MatchError(ContainSubstring("exceeded quota: " + budget.QuotaName)))
+			refused := MatchError(ContainSubstring("exceeded quota: " + budget.QuotaName))
+			Expect(s.Admin().Create(ctx, build.Service("payments-web", "web", 80))).To(refused)
 
 			s.deploy(ctx)
 			s.ready(ctx, "payments")
