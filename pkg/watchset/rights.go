@@ -106,7 +106,7 @@ func (r *rights) reviewAccessTo(ctx context.Context, sel *selection, limiter *ra
 	selected := sel.withSelectors(metav1.ListOptions{})
 	about := &authorizationv1.ResourceAttributes{
 		Verb: verb, Group: sel.targetResource().Group, Version: sel.targetResource().Version, Resource: sel.targetResource().Resource,
-		Namespace: sel.key.namespace, Name: sel.key.name,
+		Namespace: sel.key.namespace, Name: sel.onlyName(),
 	}
 	if selected.LabelSelector != "" {
 		about.LabelSelector = &authorizationv1.LabelSelectorAttributes{RawSelector: selected.LabelSelector}
@@ -173,10 +173,10 @@ func ruleAllowsVerb(rule authorizationv1.ResourceRule, sel *selection, verb stri
 	holds := func(allowed []string, wanted string) bool {
 		return slices.Contains(allowed, wanted) || slices.Contains(allowed, "*")
 	}
-	// A rule with resourceNames allows the list and watch of a single object only.
+	// A rule with resourceNames allows the list and watch of objects of one name only.
 	return holds(rule.Verbs, verb) && holds(rule.APIGroups, sel.targetResource().Group) &&
 		holds(rule.Resources, sel.targetResource().Resource) &&
-		(len(rule.ResourceNames) == 0 || sel.key.kind == objectScope && slices.Contains(rule.ResourceNames, sel.key.name))
+		(len(rule.ResourceNames) == 0 || sel.onlyName() != "" && slices.Contains(rule.ResourceNames, sel.onlyName()))
 }
 
 // recordRefusal sets *since to now if err reports that reviews of one kind are forbidden or not served.

@@ -45,6 +45,16 @@ func (sel *selection) withSelectors(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
+// onlyName returns the one name that the selection can match, "" if there may be more. The API server takes it from the
+// field selector of a list or watch, so that resourceNames may allow these.
+func (sel *selection) onlyName() string {
+	if f := sel.request.FieldSelector; sel.key.kind != objectScope && f != nil {
+		name, _ := f.RequiresExactMatch("metadata.name")
+		return name
+	}
+	return sel.key.name
+}
+
 // listSelectedObjects lists the selection's objects.
 func (sel *selection) listSelectedObjects(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	return sel.target.Load().client.List(ctx, sel.key.namespace, sel.withSelectors(o))

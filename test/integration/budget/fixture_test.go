@@ -44,7 +44,7 @@ func amounts(pairs ...string) v1alpha1.Budget {
 	return b
 }
 
-// plant makes the tenant, of which alice is user, mia manager and bob sudoer, and waits until the shares are counted.
+// plant makes the tenant, of which alice is user, mia manager and bob sudoer, and waits until the shares are counted and they may work.
 func plant(ctx context.Context, w *devcluster.World, hard v1alpha1.Budget) *fixture {
 	GinkgoHelper()
 	return plantNamed(ctx, w, "payments", hard)
@@ -61,7 +61,19 @@ func plantNamed(ctx context.Context, w *devcluster.World, name string, hard v1al
 	if len(hard) > 0 {
 		f.awaitShares(ctx, f.root, f.web, f.api, f.db)
 	}
+	f.awaitPeople(ctx)
 	return f
+}
+
+// awaitPeople waits until alice, mia and bob may do what they may as user, manager and sudoer.
+func (f *fixture) awaitPeople(ctx context.Context) {
+	GinkgoHelper()
+	for _, namespace := range []string{f.root, f.web, f.api, f.db} {
+		for _, person := range []client.Client{f.As("alice"), f.Sudo("bob", f.root)} {
+			Eventually(ctx, func() error { return person.List(ctx, &corev1.PodList{}, client.InNamespace(namespace)) }).Should(Succeed())
+		}
+	}
+	Eventually(ctx, func() error { return f.As("mia").Get(ctx, client.ObjectKey{Name: f.root}, &v1alpha1.LNamespace{}) }).Should(Succeed())
 }
 
 func (f *fixture) createTenant(ctx context.Context, hard v1alpha1.Budget) {

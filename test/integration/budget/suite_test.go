@@ -37,6 +37,10 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	Expect(err).NotTo(HaveOccurred())
 })
 
+// telling finds the metrics that show what the operator does.
+var telling = regexp.MustCompile(
+	`(?m)^(warren_budget|watchset_informers|controller_runtime_(active|reconcile_(total|err))|workqueue_(depth|unfin)).*$`)
+
 // A failure shows whether the operator was at work.
 var _ = ReportAfterEach(func(report SpecReport) {
 	if !report.Failed() || world == nil {
@@ -50,8 +54,7 @@ var _ = ReportAfterEach(func(report SpecReport) {
 	}
 	text, _ := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	lines := regexp.MustCompile(`(?m)^.*(budget|watchset_informers).*$`).FindAllString(string(text), -1)
-	AddReportEntry("metrics of the shared operator", strings.Join(lines, "\n"))
+	AddReportEntry("metrics of the shared operator", strings.Join(telling.FindAllString(string(text), -1), "\n"))
 })
 
 // startWorld starts a World with component budgets, and stops it at the end of the node.

@@ -27,6 +27,7 @@ var playedPages = []string{
 	"docs/guides/sudo.md",
 	"docs/guides/who-can.md",
 	"docs/guides/distribution.md",
+	"docs/guides/budgets.md",
 	"docs/guides/backup.md",
 	"docs/guides/troubleshooting.md",
 	"docs/guides/billing.md",

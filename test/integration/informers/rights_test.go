@@ -10,6 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -87,6 +89,26 @@ var _ = Describe("a right", func() {
 		stays(l, watchset.Forbidden)
 		Expect(w.count("watch", secrets.Resource, "")).To(Equal(1))
 		Expect(enqueued(states)).To(Or(HaveExactElements("x"), HaveExactElements("x", "x")))
+	})
+
+	It("INF-I92 where resourceNames allow only the name of a field selector, the lease is Synced, in a namespace and in the cluster, also "+
+		"after VerifyInterval", func(ctx SpecContext) {
+		o := blind()
+		o.VerifyInterval = ptr.To(500 * time.Millisecond)
+		w := begin(92, o)
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "see-secret", rule(secrets, see, "s"))
+		configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+		w.grantAll(ctx, "see-config", rule(configMaps, see, "s"))
+		named := fields.OneTermEqualSelector("metadata.name", "s")
+		inside := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Namespace(a), FieldSelector: named})
+		everywhere := w.lease(watchset.Request{Resource: configMaps, FieldSelector: named})
+		for _, l := range []*watchset.Lease{inside, everywhere} {
+			becomes(l, watchset.Synced)
+		}
+		for _, l := range []*watchset.Lease{inside, everywhere} {
+			stays(l, watchset.Synced)
+		}
 	})
 
 	It("INF-I10 without a right, a Forbidden lease costs at most 9 requests in a minute", func(ctx SpecContext) {

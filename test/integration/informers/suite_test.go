@@ -41,7 +41,7 @@ var (
 )
 
 // cases is the highest number of a case, for each of which there is a user.
-const cases = 91
+const cases = 92
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	users := map[string][]string{}
