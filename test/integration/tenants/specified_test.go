@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// specified are the access objects of the fixture as section 2.4 of docs/behaviour/access.md draws them, written out again
+// specified are the access objects of the fixture as docs/resource-samples shows them, written out again
 // so that nothing here comes from the code that makes them. What the API server adds is left out.
 func (f *fixture) specified(ctx context.Context) []client.Object {
 	GinkgoHelper()
