@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Sentence describes what went wrong, in one line, to the person who typed the command.
-func Sentence(err error) string {
+// Describe describes what went wrong, in one line, to the person who typed the command.
+func Describe(err error) string {
 	var request *url.Error
 	var timeout net.Error
 	switch {
@@ -26,7 +26,7 @@ func Sentence(err error) string {
 	case ImpersonationRefused(err):
 		return "you may not impersonate the user or group of --as and --as-group: " + err.Error()
 	case errors.As(err, &request):
-		return "can't reach the API server " + host(request) + " (" + request.Err.Error() +
+		return "can't reach the API server " + hostOf(request) + " (" + request.Err.Error() +
 			"): check --server, --context and the kubeconfig"
 	}
 	// For a rule about the object as a whole, the API server's message has <nil> in place of a field's name.
@@ -61,7 +61,7 @@ func IsTransient(err error) bool {
 	return errors.As(err, &request)
 }
 
-func host(request *url.Error) string {
+func hostOf(request *url.Error) string {
 	address, err := url.Parse(request.URL)
 	if err != nil {
 		return request.URL

@@ -54,7 +54,7 @@ func (n Names) Has(name string) bool { return n.All || n.Some.Has(name) }
 func (r Rights) Names(verb, group, resource string) Names {
 	n := Names{Some: sets.New[string]()}
 	for _, rule := range r {
-		if !contains(rule.Verbs, verb) || !contains(rule.APIGroups, group) || !contains(rule.Resources, resource) {
+		if !hasWord(rule.Verbs, verb) || !hasWord(rule.APIGroups, group) || !hasWord(rule.Resources, resource) {
 			continue
 		}
 		n.Some.Insert(rule.ResourceNames...)
@@ -63,7 +63,7 @@ func (r Rights) Names(verb, group, resource string) Names {
 	return n
 }
 
-func contains(list []string, word string) bool {
+func hasWord(list []string, word string) bool {
 	return slices.Contains(list, word) || slices.Contains(list, "*")
 }
 

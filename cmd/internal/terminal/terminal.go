@@ -20,7 +20,7 @@ func Escape(value string) string { return text.Escape(value) }
 // Fprintf is fmt.Fprintf with every value escaped. The format is the program's own, and is printed as it is.
 func Fprintf(w io.Writer, format string, values ...any) (int, error) {
 	for i, value := range values {
-		values[i] = escaped(value)
+		values[i] = escapeValue(value)
 	}
 	return fmt.Fprintf(w, format, values...)
 }
@@ -28,13 +28,13 @@ func Fprintf(w io.Writer, format string, values ...any) (int, error) {
 // Fprintln is fmt.Fprintln with every value escaped.
 func Fprintln(w io.Writer, values ...any) (int, error) {
 	for i, value := range values {
-		values[i] = escaped(value)
+		values[i] = escapeValue(value)
 	}
 	return fmt.Fprintln(w, values...)
 }
 
-// escaped returns the value as escaped text. Numbers and booleans are returned unchanged, for format verbs such as %d.
-func escaped(value any) any {
+// escapeValue returns the value as escaped text. Numbers and booleans are returned unchanged, for format verbs such as %d.
+func escapeValue(value any) any {
 	switch v := value.(type) {
 	case int, int32, int64, uint, bool, float64:
 		return v

@@ -39,7 +39,7 @@ func Run(args []string, streams genericiooptions.IOStreams, version string) int 
 	case errors.Is(err, errUsage):
 		return 1
 	case err != nil:
-		terminal.Fprintln(streams.ErrOut, "error: "+failure.Sentence(err))
+		terminal.Fprintln(streams.ErrOut, "error: "+failure.Describe(err))
 		return 1
 	}
 	return status

@@ -30,11 +30,11 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	case err != nil:
 		return "", err
 	case !said && len(me.sudoTenants()) == 0 && !me.isSudoerEverywhere():
-		return "", ambiguous(me)
+		return "", explainAmbiguity(me)
 	case !said:
 		return "", fmt.Errorf("no namespace is named, so kubectl would act in %s, which belongs to no tenant: add -n NAMESPACE; for a command "+
 			"that needs none, %w",
-			name, ambiguous(me))
+			name, explainAmbiguity(me))
 	}
 	if name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") { // protected, whatever the configuration says
 		return "", noTenant(name)
@@ -72,11 +72,11 @@ func soleTenant(me identity) (string, error) {
 	if tenants := me.sudoTenants(); len(tenants) == 1 && !me.isSudoerEverywhere() {
 		return tenants[0], nil
 	}
-	return "", ambiguous(me)
+	return "", explainAmbiguity(me)
 }
 
-// ambiguous returns the error for a command whose tenant can't be determined.
-func ambiguous(me identity) error {
+// explainAmbiguity returns the error for a command whose tenant can't be determined.
+func explainAmbiguity(me identity) error {
 	switch tenants := me.sudoTenants(); {
 	case len(tenants) > 0:
 		return errors.New("choose a tenant with --tenant before COMMAND: " + strings.Join(tenants, ", "))

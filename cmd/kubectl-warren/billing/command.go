@@ -15,7 +15,7 @@ import (
 func Commands(streams genericiooptions.IOStreams) *cobra.Command {
 	var at place
 	group := questions.Commands(func(cmd *cobra.Command, words []string) error {
-		path, args, err := at.command(cmd, question(cmd, words))
+		path, args, err := at.buildCommand(cmd, buildQuestion(cmd, words))
 		if err != nil {
 			return err
 		}
@@ -35,9 +35,9 @@ const (
 	configFlag    = "config"
 )
 
-// question returns the arguments for `manager billing`: the subcommand, the flags that the user set, and then the
+// buildQuestion returns the arguments for `manager billing`: the subcommand, the flags that the user set, and then the
 // positional arguments. These follow "--", because one may begin with a hyphen.
-func question(cmd *cobra.Command, words []string) []string {
+func buildQuestion(cmd *cobra.Command, words []string) []string {
 	asked := []string{cmd.Name()}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		switch {

@@ -35,8 +35,8 @@ type place struct {
 	config string
 }
 
-// command returns the program to run for a query, and its arguments.
-func (p place) command(cmd *cobra.Command, question []string) (path string, args []string, err error) {
+// buildCommand returns the program to run for a query, and its arguments.
+func (p place) buildCommand(cmd *cobra.Command, question []string) (path string, args []string, err error) {
 	if p.config != "" {
 		if given := kubectl.GivenFlags(cmd.InheritedFlags()); len(given) > 0 {
 			return "", nil, fmt.Errorf("%s has no effect with --config, which reads the ledger from this machine: leave it out", given[0])
@@ -82,16 +82,16 @@ func runProgram(ctx context.Context, path string, args []string, streams generic
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &exit):
-		return errors.New(problem(said.String(), exit))
+		return errors.New(describeProblem(said.String(), exit))
 	case err != nil:
 		return fmt.Errorf("running %s: %w", path, err)
 	}
 	return nil
 }
 
-// problem returns the last message after "error: " in stderr, else the last line of stderr, else the exit status. If no
+// describeProblem returns the last message after "error: " in stderr, else the last line of stderr, else the exit status. If no
 // exporter is deployed, it adds advice.
-func problem(said string, exit *exec.ExitError) string {
+func describeProblem(said string, exit *exec.ExitError) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	for _, line := range slices.Backward(lines) {
 		if sentence, ok := strings.CutPrefix(line, "error: "); ok {

@@ -155,13 +155,13 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 		concerns  func(object corev1.ObjectReference) bool
 	}{
 		{described.Name, eventsOn("HierarchyConfiguration", v1alpha1.HierarchyConfigurationName), nil},
-		{described.Name, client.MatchingFields{"source": v1alpha1.OperatorName}, described.holds},
+		{described.Name, client.MatchingFields{"source": v1alpha1.OperatorName}, described.hasResource},
 		{described.Parent, eventsOn("SubNamespace", described.Name), nil},
 	} {
 		if list.namespace == "" {
 			continue
 		}
-		err := gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
+		err := gather.ListEach(ctx, api, &corev1.EventList{}, func(object client.Object) {
 			e := object.(*corev1.Event)
 			if list.concerns == nil || list.concerns(e.InvolvedObject) {
 				events = append(events, EventOf(e))
@@ -209,8 +209,8 @@ func eventsOn(kind, name string) client.MatchingFields {
 	return client.MatchingFields{"involvedObject.kind": kind, "involvedObject.name": name}
 }
 
-// holds reports whether an object is one of the copies and sources in the namespace.
-func (d *Namespace) holds(object corev1.ObjectReference) bool {
+// hasResource reports whether an object is one of the copies and sources in the namespace.
+func (d *Namespace) hasResource(object corev1.ObjectReference) bool {
 	kind := object.GroupVersionKind().GroupKind().String()
 	return slices.ContainsFunc(d.Resources, func(r Resource) bool { return r.Kind == kind && r.Name == object.Name })
 }

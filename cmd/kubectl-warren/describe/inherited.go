@@ -37,7 +37,7 @@ func keysOf(n *forest.Namespace) []key {
 	return keys
 }
 
-func (k key) on(n *forest.Namespace) (value string, there bool) {
+func (k key) findIn(n *forest.Namespace) (value string, there bool) {
 	if k.annotation {
 		value, there = n.Annotations[k.name]
 	} else {
@@ -49,7 +49,7 @@ func (k key) on(n *forest.Namespace) (value string, there bool) {
 func inheritedKeys(s *forest.Snapshot, n *forest.Namespace) []Inherited {
 	all := []Inherited{}
 	for _, k := range keysOf(n) {
-		value, there := k.on(n)
+		value, there := k.findIn(n)
 		if !there {
 			continue
 		}
@@ -77,7 +77,7 @@ func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) st
 		if above == nil {
 			return name
 		}
-		given, there := k.on(above)
+		given, there := k.findIn(above)
 		if (!there || given != value) && n.BoundTo(name) {
 			return "SubNamespace " + name + "/" + n.Name
 		}

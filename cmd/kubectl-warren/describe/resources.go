@@ -118,7 +118,7 @@ func resourcesOf(ctx context.Context, api client.Reader, s *forest.Snapshot, kin
 	var found []Resource
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := gather.Each(ctx, api, list, func(object client.Object) {
+	err := gather.ListEach(ctx, api, list, func(object client.Object) {
 		m := object.(*metav1.PartialObjectMetadata)
 		if from, mode, ok := trace.Origin(kind.GroupKind(), m); ok {
 			found = append(found, Resource{Kind: kind.GroupKind().String(), Name: m.Name, From: from, Mode: mode})
@@ -127,7 +127,7 @@ func resourcesOf(ctx context.Context, api client.Reader, s *forest.Snapshot, kin
 	if err != nil {
 		return nil, err
 	}
-	return found, gather.Each(ctx, api, list, func(object client.Object) {
+	return found, gather.ListEach(ctx, api, list, func(object client.Object) {
 		m := object.(*metav1.PartialObjectMetadata)
 		if m.Labels[v1alpha1.LabelInheritedFrom] == "" {
 			found = append(found, Resource{

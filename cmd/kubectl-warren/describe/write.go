@@ -23,7 +23,7 @@ func (d *Namespace) Write(w io.Writer) error {
 	for _, row := range [][2]string{
 		{"Name", d.Name}, {"Type", string(d.Type)}, {"Phase", d.Phase}, {"Root", tree.OrNone(d.Root)}, {"Parent", tree.OrNone(d.Parent)},
 		{"Template", tree.OrNone(d.Template)},
-		{"Bound", strconv.FormatBool(d.Bound)}, {"Depth", d.depth()},
+		{"Bound", strconv.FormatBool(d.Bound)}, {"Depth", d.describeDepth()},
 		{"Children", tree.OrNone(strings.Join(d.Children, ", "))}, {"Instances", tree.OrNone(strings.Join(d.Instances, ", "))},
 		{"Cascading deletion", d.Cascading.String()},
 	} {
@@ -52,7 +52,7 @@ func (d *Namespace) Write(w io.Writer) error {
 // HasNoLimits reports whether the namespace is in no tree, so that no LNamespace limits it.
 func (d *Namespace) HasNoLimits() bool { return d.Root == "" && d.Parent == "" }
 
-func (d *Namespace) depth() string {
+func (d *Namespace) describeDepth() string {
 	if d.Depth == nil {
 		return "<none>"
 	}

@@ -21,7 +21,7 @@ func List(ctx context.Context, api client.Reader, names []string) ([]v1alpha1.Re
 	if len(names) == 0 {
 		list := &v1alpha1.ResourceDistributionList{}
 		if err := api.List(ctx, list); err != nil {
-			return nil, missing(err)
+			return nil, explainMissing(err)
 		}
 		return list.Items, nil
 	}
@@ -29,15 +29,15 @@ func List(ctx context.Context, api client.Reader, names []string) ([]v1alpha1.Re
 	for _, name := range names {
 		rd := v1alpha1.ResourceDistribution{}
 		if err := api.Get(ctx, client.ObjectKey{Name: name}, &rd); err != nil {
-			return nil, missing(err)
+			return nil, explainMissing(err)
 		}
 		all = append(all, rd)
 	}
 	return all, nil
 }
 
-// missing replaces err by an explanation if the API server doesn't know the kind.
-func missing(err error) error {
+// explainMissing replaces err by an explanation if the API server doesn't know the kind.
+func explainMissing(err error) error {
 	status, ok := err.(apierrors.APIStatus)
 	if meta.IsNoMatchError(err) || ok && apierrors.IsNotFound(err) && (status.Status().Details == nil || status.Status().Details.Name == "") {
 		return fmt.Errorf("this cluster has no kind ResourceDistribution: a cluster admin can install component distribution")
@@ -86,20 +86,20 @@ func (rd description) Write(w io.Writer) error {
 		text.WriteString("\n")
 		said = c.Message
 	}
-	section(&text, "In conflict", int(s.Conflicts), s.ConflictingNamespaces, func(one v1alpha1.ConflictingNamespace) string {
+	printSection(&text, "In conflict", int(s.Conflicts), s.ConflictingNamespaces, func(one v1alpha1.ConflictingNamespace) string {
 		return strings.TrimSpace(fmt.Sprintf("%s: %s %s", one.Name, one.Reason, one.By))
 	})
-	section(&text, "Failed", int(s.Failed), s.FailedNamespaces, func(one v1alpha1.FailedNamespace) string {
+	printSection(&text, "Failed", int(s.Failed), s.FailedNamespaces, func(one v1alpha1.FailedNamespace) string {
 		return fmt.Sprintf("%s: %s, %s", one.Name, one.Reason, one.Message)
 	})
-	section(&text, "No copy, because the namespace was deleted and created again", len(s.Replaced), s.Replaced,
+	printSection(&text, "No copy, because the namespace was deleted and created again", len(s.Replaced), s.Replaced,
 		func(name string) string { return name })
-	section(&text, "Not found", len(s.NotFound), s.NotFound, func(name string) string { return name })
+	printSection(&text, "Not found", len(s.NotFound), s.NotFound, func(name string) string { return name })
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-func section[T any](text *strings.Builder, title string, count int, all []T, line func(T) string) {
+func printSection[T any](text *strings.Builder, title string, count int, all []T, line func(T) string) {
 	if count == 0 {
 		return
 	}

@@ -18,7 +18,7 @@ func (p Patient) checkAPIServices(ctx context.Context) Check {
 	services.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1",
 		Kind: "APIServiceList"})
 	if err := p.Copies.List(ctx, services); err != nil {
-		return warning(name, "it is not known whether all APIServices answer: "+firstLine(err.Error()), stepAfter(err))
+		return warnOf(name, "it is not known whether all APIServices answer: "+firstLine(err.Error()), stepAfter(err))
 	}
 	var silent, names []string
 	for _, service := range services.Items {
@@ -27,9 +27,9 @@ func (p Patient) checkAPIServices(ctx context.Context) Check {
 		}
 	}
 	if len(silent) == 0 {
-		return ok(name, fmt.Sprintf("all %d answer", len(services.Items)))
+		return passOf(name, fmt.Sprintf("all %d answer", len(services.Items)))
 	}
-	return warning(name, "no answer from "+strings.Join(silent, ", ")+": until all answer, no namespace of the cluster can be deleted",
+	return warnOf(name, "no answer from "+strings.Join(silent, ", ")+": until all answer, no namespace of the cluster can be deleted",
 		"repair the Service of each of them (kubectl get apiservice shows it); or, if no program needs the API any more, run kubectl delete "+
 			"apiservice "+strings.Join(names, " "))
 }

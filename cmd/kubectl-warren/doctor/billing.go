@@ -19,7 +19,7 @@ import (
 // checkBilling checks the ledger by condition BillingExported of the tenants.
 func (p Patient) checkBilling(ctx context.Context, f file) Check {
 	told := billingTold{reasons: map[string][]string{}}
-	err := gather.Each(ctx, p.API, &v1alpha1.LNamespaceList{}, func(o client.Object) {
+	err := gather.ListEach(ctx, p.API, &v1alpha1.LNamespaceList{}, func(o client.Object) {
 		told.countTenant(o.GetName(), v1alpha1.FindCondition(o.(*v1alpha1.LNamespace).Status.Conditions, v1alpha1.ConditionBillingExported))
 	})
 	if err != nil {
@@ -53,11 +53,11 @@ func judgeBilling(f file, told billingTold) Check {
 	if f.unknown == nil {
 		driver = "billing.driver " + string(f.config.Billing.Driver)
 		if f.config.Billing.Driver == config.DriverNone {
-			return ok(billingName, "off: billing.driver is none")
+			return passOf(billingName, "off: billing.driver is none")
 		}
 	}
 	if idle := told.reasons[string(v1alpha1.ReasonNotRunning)]; len(idle) > 0 {
-		return failure(billingName, fmt.Sprintf("%s is configured, but no billing exporter is running for %d of %d tenants", driver,
+		return failOf(billingName, fmt.Sprintf("%s is configured, but no billing exporter is running for %d of %d tenants", driver,
 			len(idle), told.tenants),
 			"deploy the component of the driver, or look at the log of Deployment warren-billing-exporter")
 	}
@@ -66,16 +66,16 @@ func judgeBilling(f file, told billingTold) Check {
 		for _, reason := range slices.Sorted(maps.Keys(told.reasons)) {
 			parts = append(parts, reason+": "+forest.Few(told.reasons[reason]))
 		}
-		return warning(billingName, "the ledger does not have all changes of these tenants: "+strings.Join(parts, "; "),
+		return warnOf(billingName, "the ledger does not have all changes of these tenants: "+strings.Join(parts, "; "),
 			"read the message of condition BillingExported of these tenants")
 	}
 	switch {
 	case told.exported > 0:
-		return ok(billingName, fmt.Sprintf("condition BillingExported is True for %d of %d tenants", told.exported, told.tenants))
+		return passOf(billingName, fmt.Sprintf("condition BillingExported is True for %d of %d tenants", told.exported, told.tenants))
 	case f.unknown != nil:
-		return warning(billingName, "no tenant has condition BillingExported, and the operator's configuration is not known: "+f.unknown.Error(),
+		return warnOf(billingName, "no tenant has condition BillingExported, and the operator's configuration is not known: "+f.unknown.Error(),
 			f.stepToKnow())
 	}
-	return warning(billingName, driver+" is configured, and no tenant has condition BillingExported yet",
+	return warnOf(billingName, driver+" is configured, and no tenant has condition BillingExported yet",
 		"create a tenant if there is none, and run this again half a minute later")
 }

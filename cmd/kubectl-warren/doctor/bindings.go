@@ -26,7 +26,7 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBindingList"))
 	total, ours, byAccess := 0, 0, map[string]int{}
-	err := gather.Each(ctx, p.API, list, func(o client.Object) {
+	err := gather.ListEach(ctx, p.API, list, func(o client.Object) {
 		total++
 		if access := o.GetLabels()[v1alpha1.LabelAccess]; access != "" {
 			ours++
@@ -45,9 +45,9 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 		message += " (" + strings.Join(parts, ", ") + ")"
 	}
 	if ours < manyBindings {
-		return ok(name, message)
+		return passOf(name, message)
 	}
-	return warning(name, message+"; the API server reads all of them for each request of any user",
+	return warnOf(name, message+"; the API server reads all of them for each request of any user",
 		"list fewer users as sudoers: each tenant has two bindings, and each user who is a sudoer, of however many tenants, has one more; a "+
 			"tenant whose only manager and only sudoer are the same user has one binding in all (B12 in docs/benchmarks.md)")
 }

@@ -13,7 +13,7 @@ func checkComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings 
 	operator string) []Check {
 	strict, distribution := Check{}, Check{}
 	if findPolicy(policies, manifests.StrictPlacement.Name) == nil {
-		strict = warning("", "not installed: the operator's token may bring every namespace that is not protected into a tree",
+		strict = warnOf("", "not installed: the operator's token may bring every namespace that is not protected into a tree",
 			"add component strict-placement to your overlay, unless tenants are to take in existing namespaces by themselves")
 	} else {
 		strict = checkPolicy(manifests.StrictPlacement, policies, bindings, operator)
@@ -25,10 +25,10 @@ func checkComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings 
 			distribution = open.checkOverwrite()
 		}
 	case open != cageClosed:
-		distribution = failure("", "the operator's token may write distributed copies, but policy "+manifests.Prefix+manifests.Distribution.Name+
+		distribution = failOf("", "the operator's token may write distributed copies, but policy "+manifests.Prefix+manifests.Distribution.Name+
 			" is missing: a user who may write a ResourceDistribution can make the operator write in any namespace", applyAgain)
 	default:
-		distribution = ok("", "not installed: the operator's token may write no distributed copy")
+		distribution = passOf("", "not installed: the operator's token may write no distributed copy")
 	}
 	strict.Name, distribution.Name = "component/strict-placement", "component/distribution"
 	return []Check{strict, distribution}
@@ -73,10 +73,11 @@ func cageOf(policies []admissionv1.ValidatingAdmissionPolicy) cage {
 func (c cage) checkOverwrite() Check {
 	switch c {
 	case cageOverwrite:
-		return ok("", "in force, with distribution-overwrite: the operator's token may take over any Secret or ConfigMap that is not protected")
+		return passOf("", "in force, with distribution-overwrite: the operator's token may take over any Secret or ConfigMap that is "+
+			"not protected")
 	case cageCopies:
-		return ok("", "in force; conflictPolicy AdoptIdentical and Overwrite need component distribution-overwrite, which is not installed")
+		return passOf("", "in force; conflictPolicy AdoptIdentical and Overwrite need component distribution-overwrite, which is not installed")
 	}
-	return failure("", "policy "+manifests.Prefix+manifests.Distribution.Name+" is installed, but the cage does not allow the "+
+	return failOf("", "policy "+manifests.Prefix+manifests.Distribution.Name+" is installed, but the cage does not allow the "+
 		"operator's token to write distributed copies: nothing is distributed", applyAgain)
 }

@@ -29,7 +29,7 @@ func (f file) stepToKnow() string {
 func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	const name = "configuration"
 	if f.unknown != nil && f.text == "" {
-		return warning(name, "the configuration file that the operator records could not be read: "+f.unknown.Error(),
+		return warnOf(name, "the configuration file that the operator records could not be read: "+f.unknown.Error(),
 			"run this as a user who may read the operator's namespace, or name that namespace by --operator-namespace; "+
 				"see whether the operator runs, and whether ConfigMap "+v1alpha1.AcceptedConfigName+
 				" is there: make deploy installs it")
@@ -37,23 +37,23 @@ func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
 	brought, from, err := p.readBroughtConfiguration(ctx)
 	switch {
 	case errors.Is(err, errNoConfigMapMounted):
-		return warning(name, fmt.Sprintf("Deployment %s mounts no ConfigMap as volume config, so it is not known which file new Pods of the "+
+		return warnOf(name, fmt.Sprintf("Deployment %s mounts no ConfigMap as volume config, so it is not known which file new Pods of the "+
 			"operator get", v1alpha1.OperatorAccount), applyAgain)
 	case apierrors.IsNotFound(err) && from != "":
-		return warning(name, fmt.Sprintf("ConfigMap %s, which the operator's Deployment mounts, does not exist: new Pods of the operator "+
+		return warnOf(name, fmt.Sprintf("ConfigMap %s, which the operator's Deployment mounts, does not exist: new Pods of the operator "+
 			"can't start", from), applyAgain)
 	case apierrors.IsNotFound(err):
-		return ok(name, "the recorded file is in force; there is no Deployment "+v1alpha1.OperatorAccount+" in namespace "+p.Namespace+
+		return passOf(name, "the recorded file is in force; there is no Deployment "+v1alpha1.OperatorAccount+" in namespace "+p.Namespace+
 			" to compare it with")
 	case err != nil:
-		return warning(name, "it is not known which file the operator's Deployment has: "+err.Error(),
+		return warnOf(name, "it is not known which file the operator's Deployment has: "+err.Error(),
 			stepAfter(err))
 	case brought != f.text:
-		return warning(name, fmt.Sprintf("the file of ConfigMap %s is not in force", from),
+		return warnOf(name, fmt.Sprintf("the file of ConfigMap %s is not in force", from),
 			"wait for the roll-out; if it doesn't end, look for Event InvalidConfiguration or RemovalsHeld in kubectl -n "+p.Namespace+
 				" describe deployment "+v1alpha1.OperatorAccount+", or read the new Pod's log")
 	}
-	return ok(name, "the file of ConfigMap "+from+" is in force")
+	return passOf(name, "the file of ConfigMap "+from+" is in force")
 }
 
 var errNoConfigMapMounted = errors.New("no volume config is a ConfigMap")

@@ -19,13 +19,13 @@ func (p Patient) checkDefinitions() Check {
 		case meta.IsNoMatchError(err):
 			missing = append(missing, kind)
 		case err != nil:
-			return warning(name, "it is not known whether the API server serves "+kind+": "+err.Error(),
+			return warnOf(name, "it is not known whether the API server serves "+kind+": "+err.Error(),
 				"check --server and --context")
 		}
 	}
 	if len(missing) > 0 {
-		return failure(name, "the API server doesn't serve "+strings.Join(missing, ", ")+" of "+v1alpha1.GroupVersion.String()+
+		return failOf(name, "the API server doesn't serve "+strings.Join(missing, ", ")+" of "+v1alpha1.GroupVersion.String()+
 			": the operator runs as if no such object existed", applyAgain)
 	}
-	return ok(name, "the API server serves LNamespace, SubNamespace and HierarchyConfiguration")
+	return passOf(name, "the API server serves LNamespace, SubNamespace and HierarchyConfiguration")
 }

@@ -56,9 +56,9 @@ func (p Patient) Examine(ctx context.Context) []Check {
 		p.checkBilling(ctx, file), p.checkBudgets(ctx))
 }
 
-func ok(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }
+func passOf(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }
 
-func warning(name, message, advice string) Check {
+func warnOf(name, message, advice string) Check {
 	return Check{Name: name, Status: Warning, Message: message, Advice: advice}
 }
 
@@ -75,11 +75,11 @@ func stepAfter(err error) string {
 // user lacks the right.
 func warnOfFailedList(name, what string, err error) Check {
 	if apierrors.IsForbidden(err) {
-		return warning(name, "you may not list "+what+": "+err.Error(), stepAfter(err))
+		return warnOf(name, "you may not list "+what+": "+err.Error(), stepAfter(err))
 	}
-	return warning(name, "listing "+what+" failed: "+err.Error(), stepAfter(err))
+	return warnOf(name, "listing "+what+" failed: "+err.Error(), stepAfter(err))
 }
 
-func failure(name, message, advice string) Check {
+func failOf(name, message, advice string) Check {
 	return Check{Name: name, Status: Error, Message: message, Advice: advice}
 }

@@ -65,7 +65,7 @@ func (l leftOut) describeExclusions() []string {
 // these.
 func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, error) {
 	above := map[string]bool{}
-	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) {
+	err := gather.ListEach(ctx, p.API, newNamespaceList(), func(o client.Object) {
 		for _, key := range []string{v1alpha1.LabelParent, v1alpha1.LabelTemplate} {
 			if name := o.GetLabels()[key]; name != "" {
 				above[name] = true
@@ -86,7 +86,7 @@ func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, 
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	return gather.Each(ctx, p.Copies, list, func(o client.Object) {
+	return gather.ListEach(ctx, p.Copies, list, func(o client.Object) {
 		if !above[o.GetNamespace()] {
 			return
 		}

@@ -36,11 +36,11 @@ type kindFound struct {
 func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	const name = "kinds"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
+		return warnOf(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	found, err := p.findKinds(ctx, f.config)
 	if err != nil {
-		return warning(name, err.Error(), stepAfter(err))
+		return warnOf(name, err.Error(), stepAfter(err))
 	}
 	return judgeKinds(found)
 }
@@ -97,7 +97,7 @@ func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind,
 func (p Patient) countCopies(ctx context.Context, kind schema.GroupVersionKind, one *kindFound) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	return gather.Each(ctx, p.Copies, list, func(o client.Object) {
+	return gather.ListEach(ctx, p.Copies, list, func(o client.Object) {
 		switch copies.ParseHash(o.GetAnnotations()[v1alpha1.AnnotationSourceHash]).Mode {
 		case v1alpha1.ModeUpdate:
 			one.copies++
@@ -154,12 +154,12 @@ func judgeKinds(found []kindFound) Check {
 	say(unserved, strings.Join(unserved, ", "), "the API server doesn't serve %s, so nothing of it is copied",
 		"install its CRD, or take the kind out of propagation.kinds")
 	if len(messages) > 0 {
-		return warning(name, strings.Join(append(messages, all.describeExclusions()...), "; "), strings.Join(advice, "; "))
+		return warnOf(name, strings.Join(append(messages, all.describeExclusions()...), "; "), strings.Join(advice, "; "))
 	}
 	message := "all propagated kinds are served, and their modes need no action from you"
 	if len(removed) > 0 {
 		message = fmt.Sprintf("mode Remove has deleted all copies of %[1]s: take %[1]s out of propagation.kinds",
 			strings.Join(removed, ", "))
 	}
-	return ok(name, strings.Join(append([]string{message}, all.describeExclusions()...), "; "))
+	return passOf(name, strings.Join(append([]string{message}, all.describeExclusions()...), "; "))
 }

@@ -20,27 +20,27 @@ import (
 func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
 	trees := map[string]map[string]string{} // namespace → labels
-	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
+	err := gather.ListEach(ctx, p.API, newNamespaceList(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
 	if err != nil {
 		return warnOfFailedList(name, "namespaces", err)
 	}
 	var foreign []string
-	err = gather.Each(ctx, p.API, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
+	err = gather.ListEach(ctx, p.API, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
 		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
 	})
 	if err != nil {
 		return warnOfFailedList(name, "ClusterRoleBindings", err)
 	}
-	err = gather.Each(ctx, p.API, &rbacv1.RoleBindingList{}, func(o client.Object) {
+	err = gather.ListEach(ctx, p.API, &rbacv1.RoleBindingList{}, func(o client.Object) {
 		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
 	})
 	if err != nil {
 		return warnOfFailedList(name, "RoleBindings", err)
 	}
 	if len(foreign) == 0 {
-		return ok(name, "no group *"+v1alpha1.SudoersSuffix+" is bound outside of its tenant")
+		return passOf(name, "no group *"+v1alpha1.SudoersSuffix+" is bound outside of its tenant")
 	}
-	return warning(name, "bound outside of their tenants: "+forest.Few(foreign),
+	return warnOf(name, "bound outside of their tenants: "+forest.Few(foreign),
 		"remove these bindings, or bind groups of another name")
 }
 
@@ -74,10 +74,10 @@ func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map
 func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
+		return warnOf(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	var bare []string
-	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) {
+	err := gather.ListEach(ctx, p.API, newNamespaceList(), func(o client.Object) {
 		if f.config.ProtectedNamespaces.Match(o.GetName()) && !byName(o.GetName(), p.Namespace) &&
 			o.GetLabels()[v1alpha1.LabelProtected] != v1alpha1.True {
 			bare = append(bare, o.GetName())
@@ -87,11 +87,11 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	case err != nil:
 		return warnOfFailedList(name, "namespaces", err)
 	case len(bare) > 0:
-		return warning(name, "the configuration protects these namespaces, but they lack label protected, so the policies don't: "+
+		return warnOf(name, "the configuration protects these namespaces, but they lack label protected, so the policies don't: "+
 			forest.Few(bare),
 			"run kubectl warren protect NAMESPACE for each of them")
 	}
-	return ok(name, "each namespace that the configuration protects has label protected too")
+	return passOf(name, "each namespace that the configuration protects has label protected too")
 }
 
 // byName reports whether the policies protect a namespace by its name.

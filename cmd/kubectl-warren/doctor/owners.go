@@ -16,7 +16,7 @@ import (
 func (p Patient) checkOwners(ctx context.Context) Check {
 	const name = "owners"
 	var without []string
-	err := gather.Each(ctx, p.API, &v1alpha1.LNamespaceList{}, func(o client.Object) {
+	err := gather.ListEach(ctx, p.API, &v1alpha1.LNamespaceList{}, func(o client.Object) {
 		ready := v1alpha1.FindCondition(o.(*v1alpha1.LNamespace).Status.Conditions, v1alpha1.ConditionNamespaceReady)
 		if ready != nil && ready.Reason == string(v1alpha1.ReasonNamespaceConflict) {
 			without = append(without, "LNamespace "+o.GetName())
@@ -25,7 +25,7 @@ func (p Patient) checkOwners(ctx context.Context) Check {
 	if err != nil {
 		return warnOfFailedList(name, "LNamespaces", err)
 	}
-	err = gather.Each(ctx, p.API, &v1alpha1.SubNamespaceList{}, func(o client.Object) {
+	err = gather.ListEach(ctx, p.API, &v1alpha1.SubNamespaceList{}, func(o client.Object) {
 		if o.(*v1alpha1.SubNamespace).NameLost() {
 			without = append(without, "SubNamespace "+o.GetNamespace()+"/"+o.GetName())
 		}
@@ -34,9 +34,9 @@ func (p Patient) checkOwners(ctx context.Context) Check {
 		return warnOfFailedList(name, "SubNamespaces", err)
 	}
 	if len(without) == 0 {
-		return ok(name, "each LNamespace and SubNamespace has the namespace of its name, or waits for it")
+		return passOf(name, "each LNamespace and SubNamespace has the namespace of its name, or waits for it")
 	}
-	return warning(name, "the namespaces of these names are not theirs: "+forest.Few(without),
+	return warnOf(name, "the namespaces of these names are not theirs: "+forest.Few(without),
 		"if one was theirs before, its message names the command "+
 			"that puts it back: kubectl describe lns NAME, or kubectl describe subns NAME -n PARENT; else delete the object")
 }

@@ -40,23 +40,23 @@ func checkPolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionP
 	name := "policy/" + e.Name
 	policy := findPolicy(policies, e.Name)
 	if policy == nil {
-		return failure(name, "policy "+manifests.Prefix+e.Name+" is missing", applyAgain)
+		return failOf(name, "policy "+manifests.Prefix+e.Name+" is missing", applyAgain)
 	}
 	if f := policy.Spec.FailurePolicy; f != nil && *f != admissionv1.Fail {
-		return failure(name, fmt.Sprintf("failurePolicy is %s: an error in the policy lets requests pass", *f), applyAgain)
+		return failOf(name, fmt.Sprintf("failurePolicy is %s: an error in the policy lets requests pass", *f), applyAgain)
 	}
 	if named := identityExpression(policy, e.Identity); e.Identity != "" && !strings.Contains(named, "'"+operator+"'") {
-		return failure(name, fmt.Sprintf("it doesn't name %s as the operator; its match condition is: %s", operator, named),
+		return failOf(name, fmt.Sprintf("it doesn't name %s as the operator; its match condition is: %s", operator, named),
 			"run the operator as the account that the policies name, or build the manifests for its namespace")
 	}
 	if wrong := bindingProblem(e, bindings); wrong != "" {
-		return failure(name, wrong, applyAgain)
+		return failOf(name, wrong, applyAgain)
 	}
 	if t := policy.Status.TypeChecking; t != nil && len(t.ExpressionWarnings) > 0 {
-		return warning(name, "the API server warns about expressions of the policy: "+firstLine(t.ExpressionWarnings[0].Warning),
+		return warnOf(name, "the API server warns about expressions of the policy: "+firstLine(t.ExpressionWarnings[0].Warning),
 			"compare the versions of Warren and Kubernetes")
 	}
-	return ok(name, "in force")
+	return passOf(name, "in force")
 }
 
 // identityExpression returns the expression of the match condition called name; "nothing" if there is none.

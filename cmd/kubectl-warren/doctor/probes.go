@@ -35,9 +35,9 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 		if err := p.API.Get(ctx, client.ObjectKey{Name: namespace}, meta); err != nil || meta.Labels[enforceLabel] != "" {
 			continue
 		}
-		return checkLevel(namespace, p.API.Create(ctx, privileged(namespace), client.DryRunAll))
+		return checkLevel(namespace, p.API.Create(ctx, buildPrivileged(namespace), client.DryRunAll))
 	}
-	return warning(name, "the default level is not known: each of the namespaces default, kube-public and kube-node-lease sets a level of "+
+	return warnOf(name, "the default level is not known: each of the namespaces default, kube-public and kube-node-lease sets a level of "+
 		"its own, or could not be read", readDefaultLevel)
 }
 
@@ -51,17 +51,17 @@ func checkLevel(namespace string, answer error) Check {
 	level := violated.FindStringSubmatch(refusal)
 	switch {
 	case level != nil:
-		return ok(name, "the default level of pod security is "+level[1])
+		return passOf(name, "the default level of pod security is "+level[1])
 	case answer == nil:
-		return warning(name, "the default level is privileged: a user who controls a namespace without the label enforce can reach the nodes",
+		return warnOf(name, "the default level is privileged: a user who controls a namespace without the label enforce can reach the nodes",
 			"set the default of PodSecurity to baseline (--admission-control-config-file), or label the roots of tenants "+
 				enforceLabel+"=baseline")
 	}
-	return warning(name, "the default level is not known: a privileged pod in "+namespace+" was refused for another reason: "+refusal,
+	return warnOf(name, "the default level is not known: a privileged pod in "+namespace+" was refused for another reason: "+refusal,
 		"ask a cluster admin to run this, or "+readDefaultLevel)
 }
 
-func privileged(namespace string) *corev1.Pod {
+func buildPrivileged(namespace string) *corev1.Pod {
 	yes := true
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: probeName},
@@ -78,11 +78,11 @@ func (p Patient) checkWebhook(ctx context.Context) Check {
 	err := p.API.Get(ctx, client.ObjectKey{Name: v1alpha1.OperatorName}, configuration)
 	switch {
 	case apierrors.IsNotFound(err):
-		return warning(name, "there is no ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": only policies and reconcilers check "+
+		return warnOf(name, "there is no ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": only policies and reconcilers check "+
 			"requests, and reconcilers report a problem later than a webhook",
 			"if the operator runs with --webhooks=false, do nothing; else "+applyAgain)
 	case err != nil:
-		return warning(name, "it is not known whether there is a ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": "+err.Error(),
+		return warnOf(name, "it is not known whether there is a ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": "+err.Error(),
 			stepAfter(err))
 	}
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: probeName}}
@@ -94,15 +94,15 @@ func judgeWebhook(answer error) Check {
 	const name = "webhook"
 	switch {
 	case answer == nil:
-		return ok(name, "answers")
+		return passOf(name, "answers")
 	case strings.Contains(answer.Error(), "failed calling webhook"), strings.Contains(answer.Error(), "failed to call webhook"):
-		return failure(name, "it can't be reached: "+firstLine(answer.Error()),
+		return failOf(name, "it can't be reached: "+firstLine(answer.Error()),
 			"look at the operator's pods, Service warren-webhook and the caBundle of the webhook configurations; until then Warren's kinds can't "+
 				"be changed")
 	case strings.Contains(answer.Error(), "admission webhook"):
-		return ok(name, "answers, and refuses a tenant "+probeName)
+		return passOf(name, "answers, and refuses a tenant "+probeName)
 	}
-	return warning(name, fmt.Sprintf("it is not known whether the webhook answers: an LNamespace, sent by dry run, was refused before the "+
+	return warnOf(name, fmt.Sprintf("it is not known whether the webhook answers: an LNamespace, sent by dry run, was refused before the "+
 		"webhook was called: %s",
 		firstLine(answer.Error())),
 		"ask someone who may create LNamespaces to run this")

@@ -41,11 +41,11 @@ func (p Patient) checkServer(ctx context.Context, f file) Check {
 	const name = "server"
 	v, err := p.Server()
 	if err != nil {
-		return failure(name, "the API server doesn't report its version: "+err.Error(), "check --server and --context")
+		return failOf(name, "the API server doesn't report its version: "+err.Error(), "check --server and --context")
 	}
 	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
 	if err != nil || v.Major != "1" {
-		return warning(name, fmt.Sprintf("Kubernetes %s: not a version that Warren knows", v.GitVersion),
+		return warnOf(name, fmt.Sprintf("Kubernetes %s: not a version that Warren knows", v.GitVersion),
 			fmt.Sprintf("use 1.%d or later", oldest))
 	}
 	offers := minor >= constrained
@@ -68,13 +68,13 @@ func judgeServer(version string, minor int, offers bool, f file) Check {
 	const name = "server"
 	switch {
 	case minor < oldest:
-		return failure(name, "Kubernetes "+version+" is too old for Warren", fmt.Sprintf("upgrade to 1.%d or later", oldest))
+		return failOf(name, "Kubernetes "+version+" is too old for Warren", fmt.Sprintf("upgrade to 1.%d or later", oldest))
 	case f.unknown != nil:
-		return warning(name, fmt.Sprintf("Kubernetes %s; the operator's configuration is not known: %v", version, f.unknown),
+		return warnOf(name, fmt.Sprintf("Kubernetes %s; the operator's configuration is not known: %v", version, f.unknown),
 			f.stepToKnow())
 	case !offers && f.config.Sudo.Mode == v1alpha1.SudoConstrained:
-		return failure(name, fmt.Sprintf("Kubernetes %s has no constrained impersonation here, so with sudo.mode Constrained nobody can use sudo",
+		return failOf(name, fmt.Sprintf("Kubernetes %s has no constrained impersonation here, so with sudo.mode Constrained nobody can use sudo",
 			version), fmt.Sprintf("set sudo.mode to Legacy, or use Kubernetes 1.%d with feature gate ConstrainedImpersonation", constrained))
 	}
-	return ok(name, fmt.Sprintf("Kubernetes %s, sudo.mode %s", version, f.config.Sudo.Mode))
+	return passOf(name, fmt.Sprintf("Kubernetes %s, sudo.mode %s", version, f.config.Sudo.Mode))
 }

@@ -31,10 +31,10 @@ var neededVerbs = []string{"get", "list", "watch", "create", "update", "delete"}
 func (p Patient) checkSight(ctx context.Context, f file) Check {
 	const name = "sight"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
+		return warnOf(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	var trees []string
-	err := gather.Each(ctx, p.API, newNamespaceList(), func(o client.Object) {
+	err := gather.ListEach(ctx, p.API, newNamespaceList(), func(o client.Object) {
 		labels := o.GetLabels()
 		if (labels[v1alpha1.LabelType] != "" || labels[v1alpha1.LabelParent] != "") &&
 			labels[v1alpha1.LabelProtected] != v1alpha1.True {
@@ -48,14 +48,14 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 	for _, kind := range f.config.Propagation.Kinds {
 		found, err := p.findBlind(ctx, kind, trees)
 		if err != nil {
-			return warning(name, "it is not known what the operator may do: "+err.Error(), stepAfter(err))
+			return warnOf(name, "it is not known what the operator may do: "+err.Error(), stepAfter(err))
 		}
 		lacking = append(lacking, found...)
 	}
 	if len(lacking) == 0 {
-		return ok(name, "the operator may get, list, watch, create, update and delete objects of the propagated kinds wherever it works")
+		return passOf(name, "the operator may get, list, watch, create, update and delete objects of the propagated kinds wherever it works")
 	}
-	return warning(name, "the operator lacks these rights (without list or watch, it leaves the copies of the kind alone): "+
+	return warnOf(name, "the operator lacks these rights (without list or watch, it leaves the copies of the kind alone): "+
 		forest.Few(lacking), adviseSight(f))
 }
 

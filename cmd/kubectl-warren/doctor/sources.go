@@ -21,25 +21,25 @@ import (
 func (p Patient) checkSources(ctx context.Context, f file) Check {
 	const name = "sources"
 	if f.unknown != nil {
-		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
+		return warnOf(name, "the operator's configuration is not known: "+f.unknown.Error(), f.stepToKnow())
 	}
 	view, err := gather.Forest(ctx, p.API)
 	if err != nil {
-		return warning(name, err.Error(), stepAfter(err))
+		return warnOf(name, err.Error(), stepAfter(err))
 	}
 	var unsound []string
 	for _, kind := range f.config.Propagation.Kinds {
 		found, err := p.findUnsound(ctx, view.Forest,
 			schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 		if err != nil {
-			return warning(name, fmt.Sprintf("the sources of kind %s can't be found: %v", kind.Kind, err), stepAfter(err))
+			return warnOf(name, fmt.Sprintf("the sources of kind %s can't be found: %v", kind.Kind, err), stepAfter(err))
 		}
 		unsound = append(unsound, found...)
 	}
 	if len(unsound) == 0 {
-		return ok(name, "the operator can copy every object that has the label propagate")
+		return passOf(name, "the operator can copy every object that has the label propagate")
 	}
-	return warning(name, "these objects have the label propagate, but the operator can't copy them: "+forest.Few(unsound),
+	return warnOf(name, "these objects have the label propagate, but the operator can't copy them: "+forest.Few(unsound),
 		"kubectl warren trace KIND/NAME -n NAMESPACE says why: place the namespace in a tree, mend the selector, or take the finalizers or "+
 			"the label off")
 }
@@ -57,7 +57,7 @@ func (p Patient) findUnsound(ctx context.Context, s *forest.Snapshot, kind schem
 	var unsound []string
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
-	err = gather.Each(ctx, p.Copies, list, func(o client.Object) {
+	err = gather.ListEach(ctx, p.Copies, list, func(o client.Object) {
 		if trace.WhyNotCopied(s, kind.GroupKind(), o.(*metav1.PartialObjectMetadata)) != "" {
 			unsound = append(unsound, kind.Kind+" "+o.GetNamespace()+"/"+o.GetName())
 		}

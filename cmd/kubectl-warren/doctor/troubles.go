@@ -24,7 +24,7 @@ var namedCopy = regexp.MustCompile(`(?:^|; )([A-Z][A-Za-z0-9]*) "[^"]*" from "`)
 // names at most ten copies.
 func (p Patient) readTroubles(ctx context.Context) (map[string]troubles, error) {
 	told := map[string]troubles{}
-	err := gather.Each(ctx, p.API, &v1alpha1.HierarchyConfigurationList{}, func(o client.Object) {
+	err := gather.ListEach(ctx, p.API, &v1alpha1.HierarchyConfigurationList{}, func(o client.Object) {
 		propagated := v1alpha1.FindCondition(o.(*v1alpha1.HierarchyConfiguration).Status.Conditions,
 			v1alpha1.ConditionPropagated)
 		if propagated == nil || propagated.Status != metav1.ConditionFalse {

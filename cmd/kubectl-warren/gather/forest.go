@@ -24,28 +24,28 @@ func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	view := EmptyView()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	err := Each(ctx, api, list, func(object client.Object) {
+	err := ListEach(ctx, api, list, func(object client.Object) {
 		view.Forest = view.Forest.WithNamespace(forest.NamespaceOf(object.(*metav1.PartialObjectMetadata)))
 	})
 	if err != nil {
 		return view, fmt.Errorf("list namespaces: %w", err)
 	}
-	err = Each(ctx, api, &v1alpha1.HierarchyConfigurationList{}, func(object client.Object) {
+	err = ListEach(ctx, api, &v1alpha1.HierarchyConfigurationList{}, func(object client.Object) {
 		hierarchy := object.(*v1alpha1.HierarchyConfiguration)
 		view.Conditions[hierarchy.Namespace] = hierarchy.Status.Conditions
 	})
 	switch {
 	case failure.Unavailable(err):
-		view.Unread = append(view.Unread, Unread("HierarchyConfigurations", err))
+		view.Unread = append(view.Unread, DescribeUnread("HierarchyConfigurations", err))
 	case err != nil:
 		return view, fmt.Errorf("list HierarchyConfigurations: %w", err)
 	}
 	return view, nil
 }
 
-// Unread explains why the objects of a kind could not be listed. what is the kind's plural. err is a refusal, or
+// DescribeUnread explains why the objects of a kind could not be listed. what is the kind's plural. err is a refusal, or
 // reports that the API server doesn't serve the kind.
-func Unread(what string, err error) string {
+func DescribeUnread(what string, err error) string {
 	if failure.Refused(err) {
 		return "you may not list " + what
 	}
@@ -70,8 +70,8 @@ func protectedName(name string) bool {
 // pageSize is how many objects one answer has at most, as in kubectl.
 const pageSize = 500
 
-// Each lists the objects of list's kind page by page and calls do with each.
-func Each(ctx context.Context, api client.Reader, list client.ObjectList,
+// ListEach lists the objects of list's kind page by page and calls do with each.
+func ListEach(ctx context.Context, api client.Reader, list client.ObjectList,
 	do func(client.Object), scope ...client.ListOption) error {
 	return paging.Each(ctx, api, list, pageSize, func(object client.Object) error { do(object); return nil }, scope...)
 }

@@ -41,10 +41,10 @@ type OwnTrees struct {
 	Unseen []string
 }
 
-// Own returns the namespaces of the tree with the given root or, for "", of all trees that the user can find. A user
+// FindOwnTrees returns the namespaces of the tree with the given root or, for "", of all trees that the user can find. A user
 // who may list namespaces can find every tree. For any other user, FindTops chooses where the search begins. homes are
 // the namespaces that the kubeconfig names.
-func Own(ctx context.Context, api client.Client, root string, homes []string) (own OwnTrees, err error) {
+func FindOwnTrees(ctx context.Context, api client.Client, root string, homes []string) (own OwnTrees, err error) {
 	view, err := Forest(ctx, api)
 	tops := slices.DeleteFunc([]string{root}, func(name string) bool { return name == "" })
 	switch {
@@ -168,7 +168,7 @@ func tenantsListing(ctx context.Context, api client.Client) ([]string, error) {
 	}
 	mine := subjectsOf(me)
 	var listing []string
-	err = Each(ctx, api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
+	err = ListEach(ctx, api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
 		tenant := forest.TenantOf(object.(*v1alpha1.LNamespace))
 		if slices.ContainsFunc(mine, func(subject string) bool { return tenant.Listed[subject] }) {
 			listing = append(listing, tenant.Name)

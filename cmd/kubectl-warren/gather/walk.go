@@ -125,7 +125,7 @@ func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight,
 		return sight{}, err
 	}
 	found := sight{namespace: namespace}
-	err = Each(ctx, api, &v1alpha1.SubNamespaceList{}, func(object client.Object) {
+	err = ListEach(ctx, api, &v1alpha1.SubNamespaceList{}, func(object client.Object) {
 		sub := object.(*v1alpha1.SubNamespace)
 		found.subs = append(found.subs, sub)
 		found.next = append(found.next, step{name: sub.Name, parent: s.name, bound: true, reported: hasNamespace(sub)})

@@ -54,11 +54,11 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	o.print.AddFlags(cmd)
 	cmd.Flags().Lookup("output").Usage = "Output format: wide, custom-columns, custom-columns-file, " + strings.Join(o.print.AllowedFormats(),
 		", ")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), inv, args[0], o) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runGet(cmd.Context(), inv, args[0], o) }
 	return cmd
 }
 
-func run(ctx context.Context, inv *invocation.Invocation, kinds string, o *options) error {
+func runGet(ctx context.Context, inv *invocation.Invocation, kinds string, o *options) error {
 	printer, err := o.newPrinter()
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func run(ctx context.Context, inv *invocation.Invocation, kinds string, o *optio
 	if err := printer.printLists(inv.Streams, all, o.watch); err != nil || !o.watch {
 		return err
 	}
-	f := &follower{answers: all[0], show: printer.exclusively(inv.Streams.Out), find: func(ctx context.Context) ([]string, error) {
+	f := &follower{answers: all[0], show: printer.printInTurn(inv.Streams.Out), find: func(ctx context.Context) ([]string, error) {
 		own, err := inv.LookForOwn(ctx, *o.tenant)
 		return namesOf(own.Namespaces), err
 	}, warn: func(format string, values ...any) { terminal.Fprintf(inv.Streams.ErrOut, format, values...) }}

@@ -110,7 +110,7 @@ func (r *requests) listAll(ctx context.Context, namespaces []string) (*answers, 
 	return found, group.Wait()
 }
 
-func (a *answers) refused() []string {
+func (a *answers) listRefused() []string {
 	var names []string
 	for _, one := range a.each {
 		if one.refused {
@@ -125,7 +125,7 @@ func (a *answers) refused() []string {
 func warnRefused(inv *invocation.Invocation, all []*answers, namespaces int) error {
 	var refusals []string
 	for _, a := range all {
-		refused := a.refused()
+		refused := a.listRefused()
 		if len(refused) == 0 {
 			continue
 		}

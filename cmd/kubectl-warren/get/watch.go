@@ -102,9 +102,9 @@ func (f *follower) followNew(ctx context.Context) error {
 	}
 }
 
-// exclusively returns a function that prints one object at a time, because the watches of all namespaces share the
+// printInTurn returns a function that prints one object at a time, because the watches of all namespaces share the
 // printer and out.
-func (p *printer) exclusively(out io.Writer) func(runtime.Object) error {
+func (p *printer) printInTurn(out io.Writer) func(runtime.Object) error {
 	var mu sync.Mutex
 	return func(object runtime.Object) error {
 		mu.Lock()

@@ -111,7 +111,7 @@ func (d *Drawing) addBoxes(n *Node, o Options) *Box {
 // newBox makes the box of a row: its name, what it is, its problems, its people.
 func newBox(n *Node, o Options) *Box {
 	row := n.Row(RowOptions{People: o.People})
-	box := &Box{Class: row.Class, Title: strings.Join(row.sentences(), "\n")}
+	box := &Box{Class: row.Class, Title: strings.Join(row.describeRow(), "\n")}
 	box.addText("name", row.Name, 0)
 	words := row.Words
 	if n.isFolded() {
@@ -136,8 +136,8 @@ func newBox(n *Node, o Options) *Box {
 	return box
 }
 
-// sentences are all that a row says, one sentence each.
-func (r *Row) sentences() []string {
+// describeRow are all that a row says, one sentence each.
+func (r *Row) describeRow() []string {
 	all := []string{r.Name + ": " + r.Words}
 	if r.Below != "" {
 		all[0] += ", " + r.Below

@@ -1,8 +1,8 @@
 package graph
 
-// folded returns the forest with at most the given number of levels below the first row of each tree. Node.Below still
+// foldForest returns the forest with at most the given number of levels below the first row of each tree. Node.Below still
 // counts the rows that are left out.
-func (f *Forest) folded(levels int) *Forest {
+func (f *Forest) foldForest(levels int) *Forest {
 	some := &Forest{Trees: foldBelow(f.Trees, levels), Counts: f.Counts, Unread: f.Unread}
 	return some
 }
@@ -51,7 +51,7 @@ func (f *Forest) fitLevels(depth, most int) (some *Forest, levels, left int) {
 		}
 		shown = level
 	}
-	some = f.folded(max(shown, 0))
+	some = f.foldForest(max(shown, 0))
 	if shown == depth {
 		return some, -1, 0
 	}

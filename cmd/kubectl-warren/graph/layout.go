@@ -86,12 +86,12 @@ func (b *Box) placeRows(y int) int {
 		return b.Height
 	}
 	first, last := b.below[0], b.below[len(b.below)-1]
-	middle := (first.middle() + last.middle()) / 2
+	middle := (first.findMiddle() + last.findMiddle()) / 2
 	b.Y = min(max(middle-b.Height/2, y), y+taken-b.Height)
 	return taken
 }
 
-func (b *Box) middle() int { return b.Y + b.Height/2 }
+func (b *Box) findMiddle() int { return b.Y + b.Height/2 }
 
 func (b *Box) moveBy(x, y int) {
 	b.X, b.Y = b.X+x, b.Y+y
@@ -107,9 +107,9 @@ func (d *Drawing) drawLines(b *Box) {
 	}
 	turn := b.below[0].X - betweenCol/2
 	var path strings.Builder
-	fmt.Fprintf(&path, "M%d %dH%d", b.X+b.Width, b.middle(), turn)
+	fmt.Fprintf(&path, "M%d %dH%d", b.X+b.Width, b.findMiddle(), turn)
 	for _, below := range b.below {
-		fmt.Fprintf(&path, "M%d %dV%dH%d", turn, b.middle(), below.middle(), below.X)
+		fmt.Fprintf(&path, "M%d %dV%dH%d", turn, b.findMiddle(), below.findMiddle(), below.X)
 		d.drawLines(below)
 	}
 	d.Lines = append(d.Lines, path.String())
@@ -117,7 +117,7 @@ func (d *Drawing) drawLines(b *Box) {
 
 // addHead puts the head above the boxes.
 func (d *Drawing) addHead(head Head, left int) {
-	lines := head.lines()
+	lines := head.describeHead()
 	if left > 0 {
 		lines = append(lines, fmt.Sprintf("+ %d more trees", left))
 	}

@@ -42,8 +42,8 @@ func (n *Node) labelLines(row *Row) []string {
 // maxProblem is the greatest length of a problem in a box, in bytes.
 const maxProblem = 160
 
-// lines returns the head, one sentence a line.
-func (h Head) lines() []string {
+// describeHead returns the head, one sentence a line.
+func (h Head) describeHead() []string {
 	lines := []string{"Forest of " + h.Context, h.Counts, "Read at " + h.Time + "."}
 	if h.Reader != "" {
 		lines[2] = "Read at " + h.Time + " as " + h.Reader + "."
@@ -66,7 +66,7 @@ const (
 func (f *Forest) WriteMermaid(w io.Writer, o Options) (warning string, err error) {
 	for most := maxMermaidEdges; ; most = most * 9 / 10 {
 		some, levels, left := f.fitLevels(o.Depth, max(most, 2))
-		chart := some.mermaid(o, left)
+		chart := some.drawMermaid(o, left)
 		if len(chart) <= maxMermaidSize || most < 2 {
 			_, err = w.Write(chart)
 			return foldWarning("a chart of 500 edges and 50,000 characters, Mermaid's defaults", levels, left), err
@@ -74,9 +74,9 @@ func (f *Forest) WriteMermaid(w io.Writer, o Options) (warning string, err error
 	}
 }
 
-func (f *Forest) mermaid(o Options, left int) []byte {
+func (f *Forest) drawMermaid(o Options, left int) []byte {
 	var chart bytes.Buffer
-	for _, line := range f.Head(o.About).lines() {
+	for _, line := range f.Head(o.About).describeHead() {
 		fmt.Fprintf(&chart, "%%%% %s\n", encodeMermaid(line))
 	}
 	chart.WriteString("flowchart LR\n")

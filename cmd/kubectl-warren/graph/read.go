@@ -52,10 +52,10 @@ func Read(ctx context.Context, api client.Reader, roots ...string) (Facts, error
 // listObjects lists the objects of one kind, or records why it could not.
 func (f *Facts) listObjects(ctx context.Context, api client.Reader, what string, list client.ObjectList,
 	take func(client.Object)) error {
-	err := gather.Each(ctx, api, list, take)
+	err := gather.ListEach(ctx, api, list, take)
 	switch {
 	case failure.Unavailable(err), meta.IsNoMatchError(err):
-		f.Unread = append(f.Unread, gather.Unread(what, err))
+		f.Unread = append(f.Unread, gather.DescribeUnread(what, err))
 		return nil
 	case err != nil:
 		return fmt.Errorf("list %s: %w", what, err)

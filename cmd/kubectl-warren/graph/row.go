@@ -70,10 +70,10 @@ func (n *Node) Row(options RowOptions) *Row {
 		row.Hidden = fmt.Sprintf("%d with a problem", n.Troubled)
 	}
 	for _, c := range n.Problems {
-		row.Problems = append(row.Problems, EscapeText(c.sentence(options.People)))
+		row.Problems = append(row.Problems, EscapeText(c.describeProblem(options.People)))
 	}
 	if options.People && n.People != nil {
-		row.People = EscapeText(n.People.sentence())
+		row.People = EscapeText(n.People.describeLists())
 	}
 	return row
 }
@@ -93,9 +93,9 @@ func (n *Node) describeNode() string {
 	return strings.Join(words, ", ")
 }
 
-// sentence describes what is wrong. Unless people is true, it leaves out the message of an LNamespace, which may name
+// describeProblem describes what is wrong. Unless people is true, it leaves out the message of an LNamespace, which may name
 // people.
-func (c Condition) sentence(people bool) string {
+func (c Condition) describeProblem(people bool) string {
 	message := c.Message
 	if c.Of == OfTenant && !people {
 		message = "kubectl describe lns shows the message, which may name people"
@@ -106,7 +106,7 @@ func (c Condition) sentence(people bool) string {
 	return fmt.Sprintf("%s (%s: %s)", message, c.Type, c.Reason)
 }
 
-func (p *People) sentence() string {
+func (p *People) describeLists() string {
 	return "managers: " + orNobody(p.Managers) + "; users: " + orNobody(p.Users) + "; sudoers: " + orNobody(p.Sudoers)
 }
 

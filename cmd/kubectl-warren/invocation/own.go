@@ -61,7 +61,7 @@ func (inv *Invocation) LookForOwn(ctx context.Context, tenant string) (gather.Ow
 	if err != nil {
 		return gather.OwnTrees{}, err
 	}
-	return gather.Own(ctx, api, tenant, homes)
+	return gather.FindOwnTrees(ctx, api, tenant, homes)
 }
 
 // FindTops returns the namespaces at which a command that takes roots as its arguments begins without them, for a

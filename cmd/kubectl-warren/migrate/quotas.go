@@ -36,14 +36,14 @@ type treeQuotas struct {
 func (r *reader) readTreeQuotas(ctx context.Context, q *treeQuotas) error {
 	q.ours, q.old, q.shares = map[Object]*v1alpha1.HierarchicalResourceQuota{}, map[string]*corev1.ResourceQuota{},
 		map[string]*corev1.ResourceQuota{}
-	err := gather.Each(ctx, r.api, &v1alpha1.HierarchicalResourceQuotaList{}, func(object client.Object) {
+	err := gather.ListEach(ctx, r.api, &v1alpha1.HierarchicalResourceQuotaList{}, func(object client.Object) {
 		q.ours[treeQuotaNamed(object.GetNamespace(), object.GetName())] = object.(*v1alpha1.HierarchicalResourceQuota)
 	})
 	if q.served = !meta.IsNoMatchError(err); q.served && err != nil {
 		return fmt.Errorf("list HierarchicalResourceQuotas: %w", err)
 	}
 	for name, into := range map[string]map[string]*corev1.ResourceQuota{hncQuotaOfNamespace: q.old, budget.QuotaName: q.shares} {
-		err := gather.Each(ctx, r.api, &corev1.ResourceQuotaList{}, func(object client.Object) {
+		err := gather.ListEach(ctx, r.api, &corev1.ResourceQuotaList{}, func(object client.Object) {
 			into[object.GetNamespace()] = object.(*corev1.ResourceQuota)
 		}, client.MatchingFields{metav1.ObjectNameField: name})
 		if err != nil {

@@ -91,19 +91,19 @@ func (r *reader) readNamespaces(ctx context.Context, c *Cluster) error {
 
 // readWarrenObjects reads Warren's own objects about trees.
 func (r *reader) readWarrenObjects(ctx context.Context, c *Cluster) error {
-	err := gather.Each(ctx, r.api, &v1alpha1.SubNamespaceList{}, func(object client.Object) {
+	err := gather.ListEach(ctx, r.api, &v1alpha1.SubNamespaceList{}, func(object client.Object) {
 		c.Subs[object.GetNamespace()+"/"+object.GetName()] = object.(*v1alpha1.SubNamespace)
 	})
 	if err != nil {
 		return fmt.Errorf("list SubNamespaces: %w", err)
 	}
-	err = gather.Each(ctx, r.api, &v1alpha1.HierarchyConfigurationList{}, func(object client.Object) {
+	err = gather.ListEach(ctx, r.api, &v1alpha1.HierarchyConfigurationList{}, func(object client.Object) {
 		c.Hierarchies[object.GetNamespace()] = object.(*v1alpha1.HierarchyConfiguration)
 	})
 	if err != nil {
 		return fmt.Errorf("list HierarchyConfigurations: %w", err)
 	}
-	err = gather.Each(ctx, r.api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
+	err = gather.ListEach(ctx, r.api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
 		c.LNamespaces[object.GetName()] = object.(*v1alpha1.LNamespace)
 	})
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *reader) eachMetadata(ctx context.Context, kind schema.GroupVersionKind,
 	do func(*metav1.PartialObjectMetadata)) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := gather.Each(ctx, r.api, list, func(object client.Object) {
+	err := gather.ListEach(ctx, r.api, list, func(object client.Object) {
 		object.GetObjectKind().SetGroupVersionKind(kind)
 		object.SetManagedFields(nil)
 		do(object.(*metav1.PartialObjectMetadata))
@@ -162,7 +162,9 @@ func (r *reader) listPeerObjects(ctx context.Context, group, kind string,
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind + "List"))
-	err = gather.Each(ctx, r.api, list, func(object client.Object) { found = append(found, *object.(*unstructured.Unstructured)) }, scope...)
+	err = gather.ListEach(ctx, r.api, list, func(object client.Object) {
+		found = append(found, *object.(*unstructured.Unstructured))
+	}, scope...)
 	if apierrors.IsNotFound(err) { // the kind was deleted after discovery
 		return nil, false, nil
 	}

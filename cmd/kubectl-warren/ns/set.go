@@ -43,7 +43,7 @@ func setCommand(inv *invocation.Invocation) *cobra.Command {
 	flags.BoolVar(&w.wait, "wait", true, "Wait until the operator has placed the namespace, or says why not")
 	c := change.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		fields, err := w.fields(cmd.Flags())
+		fields, err := w.buildFields(cmd.Flags())
 		if err != nil {
 			return err
 		}
@@ -52,8 +52,8 @@ func setCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// fields are the fields of the spec that the flags name, as JSON.
-func (w *wishes) fields(flags *pflag.FlagSet) (map[string]any, error) {
+// buildFields are the fields of the spec that the flags name, as JSON.
+func (w *wishes) buildFields(flags *pflag.FlagSet) (map[string]any, error) {
 	fields := map[string]any{}
 	switch parent := flags.Changed("parent"); {
 	case parent && w.root:

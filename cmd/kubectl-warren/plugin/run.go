@@ -56,7 +56,7 @@ func errorSentences(err error) []string {
 	if many, ok := errors.AsType[invocation.Problems](err); ok {
 		return many
 	}
-	return []string{failure.Sentence(err)}
+	return []string{failure.Describe(err)}
 }
 
 // Other names of the program.

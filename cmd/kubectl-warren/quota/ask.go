@@ -59,8 +59,8 @@ func (s *Share) CheckLimited(asked corev1.ResourceList) error {
 	return nil
 }
 
-// lacking returns the first resource of which the share does not admit what was asked; "" if it admits all.
-func (s *Share) lacking(asked corev1.ResourceList) corev1.ResourceName {
+// findLacking returns the first resource of which the share does not admit what was asked; "" if it admits all.
+func (s *Share) findLacking(asked corev1.ResourceList) corev1.ResourceName {
 	for _, key := range slices.Sorted(maps.Keys(asked)) {
 		room := s.Counted[key]
 		room = room.DeepCopy()
@@ -81,7 +81,7 @@ func askForRoom(ctx context.Context, inv *invocation.Invocation, api client.Clie
 	if err := share.CheckLimited(asked); err != nil {
 		return err
 	}
-	if share.lacking(asked) != "" {
+	if share.findLacking(asked) != "" {
 		if err := api.Create(ctx, share.refusalEvent(asked)); err != nil {
 			return fmt.Errorf("create an Event in %s, by which the operator learns of the request: %w", namespace, err)
 		}
@@ -89,9 +89,9 @@ func askForRoom(ctx context.Context, inv *invocation.Invocation, api client.Clie
 	bounded, stop := context.WithTimeout(ctx, askPatience)
 	defer stop()
 	err := gather.PollUntil(bounded, func(ctx context.Context) (bool, error) {
-		return share.lacking(asked) == "", share.readQuota(ctx, api)
+		return share.findLacking(asked) == "", share.readQuota(ctx, api)
 	})
-	key := share.lacking(asked)
+	key := share.findLacking(asked)
 	switch {
 	case key == "":
 		_, err := terminal.Fprintf(inv.Streams.Out, "The share of %s admits %s\n", namespace, budget.FormatList(asked, asked))
@@ -102,7 +102,7 @@ func askForRoom(ctx context.Context, inv *invocation.Invocation, api client.Clie
 	if share, err = readShare(ctx, api, namespace); err != nil {
 		return err
 	}
-	return errors.New(share.Sentence(key, asked[key]))
+	return errors.New(share.Describe(key, asked[key]))
 }
 
 // refusalEvent returns the Event that a controller writes when the API server refuses to create an object that needs what was asked.

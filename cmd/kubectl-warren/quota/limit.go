@@ -77,7 +77,7 @@ func (all *Limits) addQuota(object client.Object) {
 // readAll lists all limits. If the user may not, it reads those of the trees that the user can find.
 func readAll(ctx context.Context, inv *invocation.Invocation, api client.Client) (Limits, error) {
 	all := Limits{}
-	err := gather.Each(ctx, api, &v1alpha1.LNamespaceList{}, all.addTenant)
+	err := gather.ListEach(ctx, api, &v1alpha1.LNamespaceList{}, all.addTenant)
 	if err == nil {
 		err = all.listQuotas(ctx, api, "")
 	}
@@ -100,7 +100,8 @@ func readAll(ctx context.Context, inv *invocation.Invocation, api client.Client)
 
 // listQuotas adds the HierarchicalResourceQuotas in a namespace, or in all of them. The API server serves none without component budgets.
 func (all *Limits) listQuotas(ctx context.Context, api client.Reader, namespace string) error {
-	return client.IgnoreNotFound(gather.Each(ctx, api, &v1alpha1.HierarchicalResourceQuotaList{}, all.addQuota, client.InNamespace(namespace)))
+	return client.IgnoreNotFound(gather.ListEach(ctx, api, &v1alpha1.HierarchicalResourceQuotaList{}, all.addQuota,
+		client.InNamespace(namespace)))
 }
 
 // readSome adds the budgets of some tenants, and the HierarchicalResourceQuotas in some namespaces.
@@ -130,8 +131,8 @@ func (all *Limits) readSome(ctx context.Context, api client.Reader, tenants, nam
 	return nil
 }
 
-// tightest returns the limit that has the least free of a resource; nil if none is known.
-func (all Limits) tightest(key corev1.ResourceName) (found *Limit) {
+// findTightest returns the limit that has the least free of a resource; nil if none is known.
+func (all Limits) findTightest(key corev1.ResourceName) (found *Limit) {
 	for _, l := range all {
 		if free, known := l.Free[key]; known && (found == nil || free.Cmp(found.Free[key]) < 0) {
 			found = l
@@ -146,7 +147,7 @@ func (all Limits) Write(w io.Writer) error {
 	fmt.Fprintln(table, "LIMIT\tRESOURCE\tHARD\tUSED\tFREE\tREASON")
 	for _, l := range all {
 		for _, key := range slices.Sorted(maps.Keys(l.Hard)) {
-			terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", l, key, amount(l.Hard, key), amount(l.Used, key), amount(l.Free, key),
+			terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", l, key, showAmount(l.Hard, key), showAmount(l.Used, key), showAmount(l.Free, key),
 				tree.OrNone(l.Reason))
 		}
 	}
@@ -165,7 +166,7 @@ func (all Limits) writeUnread(w io.Writer) (err error) {
 	return err
 }
 
-func amount(list corev1.ResourceList, key corev1.ResourceName) string {
+func showAmount(list corev1.ResourceList, key corev1.ResourceName) string {
 	quantity, known := list[key]
 	if !known {
 		return "<unknown>"

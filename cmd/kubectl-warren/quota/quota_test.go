@@ -54,7 +54,7 @@ func TestSentences(t *testing.T) {
 		"not counted":                {uncounted, "1", "pods: Kubernetes has not counted the share of 12 yet: try again in a few seconds"},
 	} {
 		t.Run("QUOTA-37 one sentence states what holds: "+name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, c.share.Sentence(corev1.ResourcePods, resource.MustParse(c.needed))); diff != "" {
+			if diff := cmp.Diff(c.want, c.share.Describe(corev1.ResourcePods, resource.MustParse(c.needed))); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -50,7 +50,7 @@ func readShare(ctx context.Context, api client.Client, namespace string) (*Share
 		return nil, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Hard)) {
-		s.Holds = append(s.Holds, s.Sentence(key, budget.UnitOf(key)))
+		s.Holds = append(s.Holds, s.Describe(key, budget.UnitOf(key)))
 	}
 	return s, nil
 }
@@ -70,17 +70,17 @@ func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
 	return nil
 }
 
-// Sentence states what holds for an object that needs so much of a resource.
-func (s *Share) Sentence(key corev1.ResourceName, needed resource.Quantity) string {
-	used := fmt.Sprintf("%s: %s used", key, amount(s.Used, key))
+// Describe states what holds for an object that needs so much of a resource.
+func (s *Share) Describe(key corev1.ResourceName, needed resource.Quantity) string {
+	used := fmt.Sprintf("%s: %s used", key, showAmount(s.Used, key))
 	next := fmt.Sprintf(": the share grows when a controller is refused, or: kubectl warren quota ask -n %s %s=%s", s.Namespace, key,
 		needed.String())
-	limit := s.Limits.tightest(key)
+	limit := s.Limits.findTightest(key)
 	if _, counted := s.Counted[key]; !counted {
-		return fmt.Sprintf("%s: Kubernetes has not counted the share of %s yet: try again in a few seconds", key, amount(s.Hard, key))
+		return fmt.Sprintf("%s: Kubernetes has not counted the share of %s yet: try again in a few seconds", key, showAmount(s.Hard, key))
 	}
 	if limit == nil {
-		return fmt.Sprintf("%s of a share of %s%s", used, amount(s.Counted, key), next)
+		return fmt.Sprintf("%s of a share of %s%s", used, showAmount(s.Counted, key), next)
 	}
 	free, field := limit.Free[key], "a cluster admin to raise spec.limits.hard"
 	if limit.Namespace != "" {
@@ -88,13 +88,13 @@ func (s *Share) Sentence(key corev1.ResourceName, needed resource.Quantity) stri
 	}
 	switch {
 	case free.Sign() <= 0:
-		return fmt.Sprintf("%s; %s has used %s of %s: delete something, or ask %s", used, limit, amount(limit.Used, key),
-			amount(limit.Hard, key), field)
+		return fmt.Sprintf("%s; %s has used %s of %s: delete something, or ask %s", used, limit, showAmount(limit.Used, key),
+			showAmount(limit.Hard, key), field)
 	case free.Cmp(needed) < 0:
 		next = fmt.Sprintf(", less than %s: delete something, or ask %s", needed.String(), field)
 	}
-	return fmt.Sprintf("%s of a share of %s; %s has %s of %s free%s", used, amount(s.Counted, key), limit, amount(limit.Free, key),
-		amount(limit.Hard, key), next)
+	return fmt.Sprintf("%s of a share of %s; %s has %s of %s free%s", used, showAmount(s.Counted, key), limit, showAmount(limit.Free, key),
+		showAmount(limit.Hard, key), next)
 }
 
 // Write writes what holds for each resource, and then the limits that the user may not read.

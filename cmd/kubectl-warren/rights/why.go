@@ -231,8 +231,8 @@ func (id Identity) labelInReports() string {
 	return id.User
 }
 
-// Sentence answers the question in words.
-func (y *Why) Sentence() string {
+// Describe answers the question in words.
+func (y *Why) Describe() string {
 	who, plain, raised := y.Identity.labelInReports(), y.Cases[0], y.Cases[1]
 	switch {
 	case plain.Allowed == Yes:

@@ -15,7 +15,7 @@ func TestSentence(t *testing.T) {
 		"nothing is known": {Unknown, Unknown, "Not known: you may not read all that decides it."},
 	} {
 		why := &Why{Identity: Identity{User: "bob"}, Cases: []Case{{Allowed: c.plain}, {Allowed: c.raised, Tenant: "payments"}}}
-		if got := why.Sentence(); got != c.want {
+		if got := why.Describe(); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}

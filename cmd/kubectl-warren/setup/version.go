@@ -32,7 +32,7 @@ func VersionCommand(inv *invocation.Invocation) *cobra.Command {
 		if !*clientOnly {
 			server, err := inv.ServerVersion()
 			if err != nil {
-				terminal.Fprintln(inv.Streams.ErrOut, "Warning: the server's version is unknown: "+failure.Sentence(err))
+				terminal.Fprintln(inv.Streams.ErrOut, "Warning: the server's version is unknown: "+failure.Describe(err))
 			}
 			all.Server = server
 		}

@@ -118,7 +118,7 @@ func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client
 	name, text, err := gather.ReadStoredConfig(ctx, api, namespace)
 	if failure.Unavailable(err) {
 		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is compared; set "+
-			"--role to compare another. The cause: %s\n", failure.Sentence(err))
+			"--role to compare another. The cause: %s\n", failure.Describe(err))
 		return "admin", nil
 	}
 	if err != nil {

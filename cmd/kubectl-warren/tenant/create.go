@@ -78,7 +78,7 @@ func (t *newTenant) newLNamespace(name string) (*unstructured.Unstructured, erro
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.LNamespaceSpec{
-			Users: t.users.all(), Managers: t.managers.all(), Sudoers: t.sudoers.all(),
+			Users: t.users.joinSubjects(), Managers: t.managers.joinSubjects(), Sudoers: t.sudoers.joinSubjects(),
 			Template: t.template,
 		},
 	}

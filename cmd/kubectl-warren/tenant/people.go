@@ -90,7 +90,7 @@ var untilOthersRest = wait.Backoff{Steps: 12, Duration: 20 * time.Millisecond, F
 
 // changeList changes the list of the LNamespace, and begins anew if the LNamespace has changed since it was read.
 func (l *listed) changeList(ctx context.Context, inv *invocation.Invocation, name, verb string, edit edit) error {
-	subject, err := l.subject(name)
+	subject, err := l.buildSubject(name)
 	if err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func (l *listed) listOf(lns *v1alpha1.LNamespace) *[]v1alpha1.Subject {
 	return &lns.Spec.Users
 }
 
-// subject returns the entry that name and the flags describe. What only the API server can judge is left to it.
-func (l *listed) subject(name string) (v1alpha1.Subject, error) {
+// buildSubject returns the entry that name and the flags describe. What only the API server can judge is left to it.
+func (l *listed) buildSubject(name string) (v1alpha1.Subject, error) {
 	subject := v1alpha1.Subject{Kind: v1alpha1.SubjectKind(l.kind.Value), Name: name}
 	switch {
 	case l.tenant == "":

@@ -26,8 +26,8 @@ func (s *subjects) addFlags(cmd *cobra.Command, list, who string) {
 	cmd.Flags().Var(&s.serviceAccounts, list+"-serviceaccount", "ServiceAccount "+who+"; can be repeated")
 }
 
-// all are the subjects: users, then groups, then service accounts, each in the order of the command line.
-func (s *subjects) all() []v1alpha1.Subject {
+// joinSubjects are the subjects: users, then groups, then service accounts, each in the order of the command line.
+func (s *subjects) joinSubjects() []v1alpha1.Subject {
 	var all []v1alpha1.Subject
 	for _, name := range s.users {
 		all = append(all, v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: name})

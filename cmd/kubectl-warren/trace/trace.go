@@ -142,7 +142,7 @@ func (c Case) whyNotCopied(source *copies.Source) string {
 		return "it isn't copied: its label " + v1alpha1.LabelPropagate + " is none"
 	case source.Excluded != "":
 		return "it is never propagated: " + source.Excluded
-	case c.unlisted():
+	case c.isUnlisted():
 		return "it isn't copied: " + c.notListed()
 	case outside != "":
 		return "it isn't copied: " + outside
@@ -276,7 +276,7 @@ func (c Case) ofCopy(from, mode string) []string {
 		return append(notes, c.whyUntouched())
 	case s == nil && c.frozenSource() != "":
 		return append(notes, c.frozenSource())
-	case c.unlisted():
+	case c.isUnlisted():
 		return append(notes, c.notListed()+": it stays as it is")
 	case mode == v1alpha1.ModeCreate:
 		return notes
@@ -301,7 +301,7 @@ func (c Case) whyAbsent() []string {
 	switch {
 	case !ok:
 		return []string{c.whyUntouched()}
-	case c.unlisted():
+	case c.isUnlisted():
 		return []string{c.notListed()}
 	case c.removesCopies():
 		return []string{c.modeRemove()}
@@ -340,7 +340,7 @@ func (c Case) frozenSource() string {
 	return ""
 }
 
-func (c Case) unlisted() bool { return c.Configured && c.Mode == "" }
+func (c Case) isUnlisted() bool { return c.Configured && c.Mode == "" }
 
 func (c Case) removesCopies() bool { return c.Configured && c.Mode == copies.Remove }
 

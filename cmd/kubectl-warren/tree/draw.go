@@ -32,7 +32,7 @@ func DrawWide(w io.Writer, nodes []*Node) error {
 	fmt.Fprintln(table, "NAME\tTYPE\tDEPTH\tPHASE\tTEMPLATE")
 	for _, node := range nodes {
 		lines := strings.Split(notes.drawTree(node), "\n")
-		for n := range node.flat() {
+		for n := range node.walkBelow() {
 			terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", lines[0], n.Type, n.depthText(), OrNone(n.Phase), OrNone(n.Template))
 			lines = lines[1:]
 		}
@@ -61,7 +61,7 @@ func WriteNames(w io.Writer, nodes []*Node) error {
 // Existing yields the nodes of namespaces that exist, in the order in which they are drawn.
 func Existing(nodes []*Node) iter.Seq[*Node] {
 	return func(yield func(*Node) bool) {
-		for n := range flat(nodes) {
+		for n := range walkAll(nodes) {
 			if n.Type != TypeMissing && !yield(n) {
 				return
 			}
@@ -69,10 +69,10 @@ func Existing(nodes []*Node) iter.Seq[*Node] {
 	}
 }
 
-func flat(nodes []*Node) iter.Seq[*Node] {
+func walkAll(nodes []*Node) iter.Seq[*Node] {
 	return func(yield func(*Node) bool) {
 		for _, node := range nodes {
-			for n := range node.flat() {
+			for n := range node.walkBelow() {
 				if !yield(n) {
 					return
 				}
@@ -81,8 +81,8 @@ func flat(nodes []*Node) iter.Seq[*Node] {
 	}
 }
 
-// flat yields the node and those below it, in the order in which they are drawn.
-func (n *Node) flat() iter.Seq[*Node] {
+// walkBelow yields the node and those below it, in the order in which they are drawn.
+func (n *Node) walkBelow() iter.Seq[*Node] {
 	return func(yield func(*Node) bool) { n.visitNodes(yield) }
 }
 
@@ -172,7 +172,7 @@ func (f *footnotes) nodeLine(n *Node) string {
 // printFootnotes writes the meaning of the mark [s], and the footnotes.
 func (f *footnotes) printFootnotes(w io.Writer, nodes []*Node) error {
 	var legend []string
-	for n := range flat(nodes) {
+	for n := range walkAll(nodes) {
 		if n.Bound {
 			legend = []string{"[s] bound: deleting its SubNamespace deletes the namespace"}
 			break

@@ -43,7 +43,7 @@ type actionPage struct {
 // Again is the address of the form as it was filled in.
 func (p *actionPage) Again() string { return "new?" + p.Asked.Encode() }
 
-func sentence(err error) string { return graph.EscapeText(failure.Sentence(err)) }
+func describeFailure(err error) string { return graph.EscapeText(failure.Describe(err)) }
 
 // serveAction shows the form of a change. If the form was sent with show, as it is on pages that can change nothing, it
 // also shows the command.
@@ -59,7 +59,7 @@ func (v *server) serveAction(w http.ResponseWriter, r *http.Request) {
 	if asked.Get("show") != "" {
 		action, err := v.readAction(r.Context(), asked)
 		if err != nil {
-			frame.Error = sentence(err)
+			frame.Error = describeFailure(err)
 		} else {
 			page.Title, page.Command = graph.EscapeText(action.Title), action.Command(v.settings.connection)
 		}

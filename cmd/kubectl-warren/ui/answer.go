@@ -15,7 +15,7 @@ var errUnknownAnswer = fmt.Errorf("%w: the answer to a form is kept only for the
 // a form again.
 func (v *server) leadTo(w http.ResponseWriter, r *http.Request, page *actionPage, err error) {
 	if err != nil {
-		page.Error = sentence(err)
+		page.Error = describeFailure(err)
 	}
 	id := v.answers.Put(protect.SessionOf(r.Context()), page)
 	http.Redirect(w, r, v.guard.Path()+"answers/"+id, http.StatusSeeOther)

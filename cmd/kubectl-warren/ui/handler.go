@@ -172,7 +172,7 @@ func checkName(what, name string) error {
 func (v *server) writeFrame(w http.ResponseWriter, name string, f *frame, err error) {
 	status := http.StatusOK
 	if err != nil {
-		status, name, f.Error = statusOf(err), "problem", sentence(err)
+		status, name, f.Error = statusOf(err), "problem", describeFailure(err)
 	}
 	var page bytes.Buffer
 	if err := v.templates.ExecuteTemplate(&page, name, f); err != nil {

@@ -56,7 +56,7 @@ func (v *server) readNamespacePage(ctx context.Context, name string) (*namespace
 		return nil, nil, err
 	}
 	page := &namespacePage{Namespace: found, Way: v.wayTo(name)}
-	unread := reading.unread()
+	unread := reading.describeUnread()
 	page.Keys, err = readKeys(ctx, api, found)
 	if err := noteUnread(&unread, "read namespace "+name, err); err != nil {
 		return nil, nil, err
@@ -78,7 +78,7 @@ func noteUnread(unread *[]string, what string, err error) error {
 	case failure.Refused(err):
 		*unread = append(*unread, "you may not "+what)
 	case apierrors.IsNotFound(err):
-		*unread = append(*unread, "can't "+what+": "+failure.Sentence(err))
+		*unread = append(*unread, "can't "+what+": "+failure.Describe(err))
 	default:
 		return err
 	}
@@ -93,11 +93,11 @@ func (v *server) readAccess(ctx context.Context, tenant string, unread *[]string
 	if err == nil {
 		var access *rights.Access
 		if access, err = reporter.Access(ctx, tenant, false); err == nil {
-			*unread = append(append(*unread, reading.unread()...), boundAccess(access)...)
+			*unread = append(append(*unread, reading.describeUnread()...), boundAccess(access)...)
 			return access
 		}
 	}
-	*unread = append(*unread, "the rights in this namespace: "+failure.Sentence(err))
+	*unread = append(*unread, "the rights in this namespace: "+failure.Describe(err))
 	return nil
 }
 
@@ -156,7 +156,7 @@ func readKeys(ctx context.Context, api client.Reader, described *describe.Namesp
 
 func readQuotas(ctx context.Context, api client.Reader, namespace string) ([]quotaRow, error) {
 	var rows []quotaRow
-	err := gather.Each(ctx, api, &corev1.ResourceQuotaList{}, func(object client.Object) {
+	err := gather.ListEach(ctx, api, &corev1.ResourceQuotaList{}, func(object client.Object) {
 		quota := object.(*corev1.ResourceQuota)
 		for _, resource := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
 			used, hard := quota.Status.Used[resource], quota.Status.Hard[resource]

@@ -47,5 +47,5 @@ func (v *server) readReach(ctx context.Context, namespace, resource, name string
 		return nil, nil, err
 	}
 	found, err := trace.ReadReach(ctx, objects, view, mapping.GroupVersionKind, namespace, name)
-	return found, reading.unread(), err
+	return found, reading.describeUnread(), err
 }

@@ -38,7 +38,7 @@ func (v *server) fillAnswer(r *http.Request, frame *frame, page *questionPage) {
 		Namespace: ask("namespace")}
 	for _, word := range []string{question.Verb, question.Resource, ask("user")} {
 		if strings.HasPrefix(word, "-") { // in the command it would be a flag
-			frame.Error = sentence(fmt.Errorf("%q begins with -: must be a verb, a resource or a user", word))
+			frame.Error = describeFailure(fmt.Errorf("%q begins with -: must be a verb, a resource or a user", word))
 			return
 		}
 	}
@@ -52,9 +52,9 @@ func (v *server) fillAnswer(r *http.Request, frame *frame, page *questionPage) {
 			page.Why, err = reporter.Why(r.Context(), person, question)
 		}
 	}
-	frame.Unread = reading.unread()
+	frame.Unread = reading.describeUnread()
 	if err != nil {
-		frame.Error = sentence(err)
+		frame.Error = describeFailure(err)
 	}
 }
 

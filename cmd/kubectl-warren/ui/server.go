@@ -118,8 +118,8 @@ func (v *server) newReading() reading {
 	return r
 }
 
-// unread returns the warnings, each a sentence: what the caller may not read, and what the API server warns of.
-func (r reading) unread() []string {
+// describeUnread returns the warnings, each a sentence: what the caller may not read, and what the API server warns of.
+func (r reading) describeUnread() []string {
 	var all []string
 	for line := range strings.Lines(r.warnings.String()) {
 		if line = strings.TrimSpace(strings.TrimPrefix(line, "Warning: ")); line != "" && !slices.Contains(all, line) {

@@ -159,7 +159,7 @@ func readTenantEvents(ctx context.Context, api client.Reader, name string,
 	unread *[]string) (newest []describe.Event, leftOut int, err error) {
 	var events []describe.Event
 	fields := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": name}
-	err = gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
+	err = gather.ListEach(ctx, api, &corev1.EventList{}, func(object client.Object) {
 		events = append(events, describe.EventOf(object.(*corev1.Event)))
 	}, client.InNamespace(metav1.NamespaceDefault), fields, describe.EventPage)
 	switch {

@@ -47,7 +47,7 @@ func Send(ctx context.Context, config *rest.Config, run *Run) Answer {
 func sendAction(ctx context.Context, config *rest.Config, action *Action, uri string) Answer {
 	answer, err := roundTrip(ctx, config, action, uri)
 	if err != nil {
-		return Answer{Sentence: failure.Sentence(err)}
+		return Answer{Sentence: failure.Describe(err)}
 	}
 	return answer
 }
@@ -101,7 +101,7 @@ func readAnswer(response *http.Response, body []byte, action *Action) Answer {
 		answer.Sentence = fmt.Sprintf("the API server answered %s", response.Status)
 		return answer
 	}
-	answer.Sentence = failure.Sentence(&apierrors.StatusError{ErrStatus: status})
+	answer.Sentence = failure.Describe(&apierrors.StatusError{ErrStatus: status})
 	if _, reason, byWebhook := strings.Cut(answer.Sentence, " denied the request: "); byWebhook {
 		answer.Sentence = reason
 	}

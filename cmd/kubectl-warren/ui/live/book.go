@@ -82,8 +82,8 @@ func (b *Book) AddHome(name string) {
 	}
 }
 
-// tops returns the namespaces at which a walk begins.
-func (b *Book) tops() []string {
+// findTops returns the namespaces at which a walk begins.
+func (b *Book) findTops() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Concat(b.roots, b.homes)
@@ -145,7 +145,7 @@ func (b *Book) replaceRows(rows []*graph.Row, version int) bool {
 		after := ""
 		for _, row := range rows {
 			line := Line{Row: row, Parent: parent, After: after, HasChildren: len(row.Children) > 0, version: version}
-			if old, ok := b.lines[row.ID]; ok && old.equal(line) {
+			if old, ok := b.lines[row.ID]; ok && old.isShownAs(line) {
 				line.version = old.version
 			} else {
 				changed = true
@@ -169,9 +169,9 @@ func (b *Book) replaceRows(rows []*graph.Row, version int) bool {
 	return changed
 }
 
-// equal reports whether a page shows both lines alike. Positions and sizes are not compared, because the page counts
+// isShownAs reports whether a page shows both lines alike. Positions and sizes are not compared, because the page counts
 // them itself.
-func (l Line) equal(other Line) bool {
+func (l Line) isShownAs(other Line) bool {
 	return l.Parent == other.Parent && l.After == other.After && l.HasChildren == other.HasChildren && l.Level == other.Level &&
 		l.Name == other.Name && l.Class == other.Class && l.Words == other.Words && l.Below == other.Below && l.Hidden == other.Hidden &&
 		l.People == other.People && l.Troubled == other.Troubled && slices.Equal(l.Problems, other.Problems)

@@ -83,8 +83,8 @@ func (c *caches) putTenant(object client.Object) {
 
 func (c *caches) dropTenant(object client.Object) { delete(c.tenants, object.GetName()) }
 
-// facts returns a copy of what is known, and since when the watches have been broken, if they are.
-func (c *caches) facts() (graph.Facts, Trouble) {
+// copyFacts returns a copy of what is known, and since when the watches have been broken, if they are.
+func (c *caches) copyFacts() (graph.Facts, Trouble) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	facts := graph.Facts{View: c.view.View, Tenants: slices.Collect(maps.Values(c.tenants))}
@@ -97,13 +97,13 @@ func (c *caches) facts() (graph.Facts, Trouble) {
 		if sentence := s.describeUnread(); sentence != "" {
 			facts.Unread = append(facts.Unread, sentence)
 		}
-		trouble = trouble.or(troubleOf(s.status))
+		trouble = trouble.firstTrouble(troubleOf(s.status))
 	}
 	return facts, trouble
 }
 
-// state returns the state of the watch of Namespaces, which decides whether the caller sees all trees.
-func (c *caches) state() watchset.Status {
+// findState returns the state of the watch of Namespaces, which decides whether the caller sees all trees.
+func (c *caches) findState() watchset.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sinks[0].status
@@ -124,7 +124,7 @@ type Trouble struct {
 	Since    time.Time
 }
 
-func (t Trouble) or(other Trouble) Trouble {
+func (t Trouble) firstTrouble(other Trouble) Trouble {
 	if t.Sentence != "" {
 		return t
 	}
@@ -142,7 +142,7 @@ func troubleOf(status watchset.Status) Trouble {
 		case apierrors.IsUnauthorized(degraded.Cause):
 			trouble.Sentence = "the API server does not know you any more (401 Unauthorized): log in again; if this page does not go on then, run kubectl warren ui anew"
 		case degraded.Cause != nil:
-			trouble.Sentence = failure.Sentence(degraded.Cause)
+			trouble.Sentence = failure.Describe(degraded.Cause)
 		}
 		if !degraded.LastSync.IsZero() {
 			trouble.Since = degraded.LastSync
@@ -178,7 +178,7 @@ func (s *sink) describeUnread() string {
 	return ""
 }
 
-func (s *sink) locked(change func()) {
+func (s *sink) applyChange(change func()) {
 	s.caches.mu.Lock()
 	defer s.caches.mu.Unlock()
 	change()
@@ -187,7 +187,7 @@ func (s *sink) locked(change func()) {
 
 // Replace implements watchset.Sink.
 func (s *sink) Replace(_, _ string, all []client.Object) {
-	s.locked(func() {
+	s.applyChange(func() {
 		s.read = true
 		s.clear()
 		for _, object := range all {
@@ -197,14 +197,14 @@ func (s *sink) Replace(_, _ string, all []client.Object) {
 }
 
 // Put implements watchset.Sink.
-func (s *sink) Put(object client.Object) { s.locked(func() { s.put(object) }) }
+func (s *sink) Put(object client.Object) { s.applyChange(func() { s.put(object) }) }
 
 // Gone implements watchset.Sink.
-func (s *sink) Gone(object client.Object) { s.locked(func() { s.gone(object) }) }
+func (s *sink) Gone(object client.Object) { s.applyChange(func() { s.gone(object) }) }
 
 // State implements watchset.Sink.
 func (s *sink) State(_ string, now watchset.Status) {
-	s.locked(func() {
+	s.applyChange(func() {
 		s.status = now
 		if now.State == watchset.Forbidden || now.State == watchset.NotServed || now.State == watchset.Pending {
 			s.read = false

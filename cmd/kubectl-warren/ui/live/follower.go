@@ -125,7 +125,7 @@ func (f *Follower) runPublisher(ctx context.Context) {
 			return
 		case <-f.wake:
 		}
-		if facts, trouble, err := f.facts(); f.caches.isSettled() && (err != nil || facts.View.Forest != nil) {
+		if facts, trouble, err := f.findFacts(); f.caches.isSettled() && (err != nil || facts.View.Forest != nil) {
 			f.book.setFacts(facts, trouble, err)
 		}
 		select {
@@ -136,11 +136,11 @@ func (f *Follower) runPublisher(ctx context.Context) {
 	}
 }
 
-// facts returns what the caller may see: the whole forest, or what the last walk found. Before the first walk, it has
+// findFacts returns what the caller may see: the whole forest, or what the last walk found. Before the first walk, it has
 // no forest.
-func (f *Follower) facts() (graph.Facts, Trouble, error) {
-	facts, trouble := f.caches.facts()
-	if f.caches.state().State != watchset.Forbidden {
+func (f *Follower) findFacts() (graph.Facts, Trouble, error) {
+	facts, trouble := f.caches.copyFacts()
+	if f.caches.findState().State != watchset.Forbidden {
 		return facts, trouble, nil
 	}
 	f.mu.Lock()
@@ -172,7 +172,7 @@ func (f *Follower) walkWhileForbidden(ctx context.Context) {
 			return
 		}
 		queue.Done(item)
-		switch f.caches.state().State {
+		switch f.caches.findState().State {
 		case watchset.Forbidden:
 			f.readTrees(ctx, controller.Session(request.NamespacedName))
 			f.noteChange()
@@ -187,7 +187,7 @@ func (f *Follower) walkWhileForbidden(ctx context.Context) {
 // by its name alone.
 func (f *Follower) readTrees(ctx context.Context, session *watchset.Session) {
 	reader := session.Reader(watchset.SyncTimeout(reviewInterval))
-	facts, err := graph.ReadFound(ctx, reader, f.book.tops())
+	facts, err := graph.ReadFound(ctx, reader, f.book.findTops())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err == nil {
@@ -202,5 +202,5 @@ func sentenceOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	return failure.Sentence(err)
+	return failure.Describe(err)
 }
