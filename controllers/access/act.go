@@ -125,6 +125,7 @@ func (o *outcome) recordFailure(key grants.Key, err error) {
 		o.busy = append(o.busy, key)
 	case errors.Is(err, errContended):
 		o.contended = append(o.contended, key)
+	// Before the refusals: in a terminating namespace, the API server answers a creation with 403, too.
 	case key.Namespace != "" && (apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)):
 		o.rootless = true
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
@@ -234,6 +235,7 @@ func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Ste
 	case grants.WriteUpdate:
 		after, err = r.objects.updateObject(ctx, next.Object)
 	case grants.WriteDelete:
+		// The UID alone, so that a client that keeps writing the object delays no deletion.
 		guard := sameUID(next.Object)
 		// A shared object that has got another owner since it was read must stay.
 		if next.Unchanged {

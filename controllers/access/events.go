@@ -31,6 +31,7 @@ func (a *announcer) dropTenant(tenant string) { a.told.Delete(tenant) }
 // Otherwise they name the subjects whose rights by each list have changed. actual holds the objects after the pass.
 func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change, actual grants.Actual) {
 	earlier := maps.Clone(actual)
+	// Backward, so that the first change of an object restores what was there before the pass.
 	for _, c := range slices.Backward(changes) {
 		earlier.Put(c.key, c.before)
 	}
@@ -39,6 +40,7 @@ func (a *announcer) announceChanges(tenant *v1alpha1.LNamespace, settled bool, c
 		before, after := earlier[c.key], actual[c.key]
 		rebound := before != nil && after != nil && grants.MustRecreate(before, after)
 		switch {
+		// One Event for each object, however often the pass wrote it.
 		case told[c.key]:
 		case settled && !rebound:
 			a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired,
@@ -114,6 +116,7 @@ func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, b
 	elsewhere := seen.group.inTheWay
 	now := fmt.Sprint(elsewhere)
 	told, known := a.told.Swap(tenant.Name, now)
+	// After a restart nothing is known to be told, but the condition shows that an Event was sent.
 	if told == now || len(elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
 		return
 	}

@@ -124,6 +124,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	if f.deleting {
 		return f, nil
 	}
+	// Without its root the tenant gets no sudo, so no scan is owed to it.
 	if !f.own {
 		r.groups.dropTenant(tenant.Name)
 		return f, nil

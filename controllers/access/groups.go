@@ -77,6 +77,7 @@ func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
 // decideGroupState returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant
 // needs one. desired is the binding that the tenant's sudoers are to have. actual are the objects that exist.
 func (g *groups) decideGroupState(tenant *v1alpha1.LNamespace, desired grants.Object, actual grants.Actual) groupState {
+	// Foreign bindings stop only a first grant: without sudoers, or after that grant, no scan is due.
 	if len(grants.Subjects(desired)) == 0 || grants.WasGranted(tenant, actual) {
 		g.dropTenant(tenant.Name)
 		return groupState{}
@@ -143,6 +144,7 @@ func (g *groups) isScanNeeded() bool {
 func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 	g.mu.Lock()
 	waiting := g.waiting
+	// A tenant that begins to wait from now on needs the next scan: this one may have read past its bindings.
 	g.waiting = map[string]bool{}
 	g.mu.Unlock()
 	found, err := g.listHolders(ctx)
@@ -159,6 +161,7 @@ func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 			concerned = append(concerned, tenant)
 		}
 	}
+	// Also where the scan found nothing, so that the tenant counts as scanned.
 	for tenant := range waiting {
 		g.found[tenant] = found[v1alpha1.SudoersGroup(tenant)]
 	}

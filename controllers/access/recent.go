@@ -90,6 +90,7 @@ func (r *recent) latestOf(key grants.Key, cached grants.Object) grants.Object {
 	switch {
 	case !ok || r.isOver(key, w):
 		return cached
+	// The cache still has what was deleted. Under another UID it has a new object.
 	case w.object == nil && cached != nil && cached.GetUID() == w.uid:
 		return nil
 	case w.object == nil:

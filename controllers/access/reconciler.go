@@ -162,6 +162,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	seen.starting = starting
 	plan := grants.PlanFor(tenant.Name, seen.objects, seen.withheldGrants(), seen.actual)
 	done := r.steps.runSteps(ctx, tenant, plan, seen.actual)
+	// No report: the pass after the start phase decides about grants, too.
 	if starting {
 		return ctrl.Result{}, errors.Join(done.errs...)
 	}

@@ -36,6 +36,7 @@ type finding struct {
 // listFindings returns what is wrong, the gravest first.
 func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding {
 	var found []finding
+	// Without its root nothing can be granted, so every other finding would mislead.
 	if !seen.own || seen.ending || done.rootless {
 		return []finding{{reason: v1alpha1.ReasonNamespaceNotReady, retry: done.rootless,
 			message: fmt.Sprintf("namespace %s does not belong to this LNamespace, or is not ready: no access is granted until condition "+
@@ -126,6 +127,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	}
 	err := r.Report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
 		v1alpha1.SetCondition(&s.Conditions, tenant.Generation, v1alpha1.ConditionAccessReady, status, reason, message)
+		// A lost root, or a binding in the way, takes the command of sudo out of the status.
 		s.Sudo = nil
 		if seen.own && !seen.groupInUse() {
 			s.Sudo = grants.SudoStatus(tenant, seen.input)

@@ -42,6 +42,7 @@ func (p *startPhase) setTenants(tenants []v1alpha1.LNamespace) {
 	defer p.mu.Unlock()
 	p.left = map[string]bool{}
 	for i := range tenants {
+		// A worker may have been faster than this list.
 		if name := tenants[i].Name; !p.passed[name] {
 			p.left[name] = true
 		}
@@ -81,6 +82,7 @@ func (r *Reconciler) listTenants(ctx context.Context) error {
 	if err := r.Client.List(ctx, all); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing tenants failed: rights may be granted, and objects copied, before lost rights are revoked")
 	}
+	// Also after an error: without a list, the phase would never end, and nothing would be granted.
 	r.start.setTenants(all.Items)
 	return nil
 }

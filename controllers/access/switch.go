@@ -62,6 +62,7 @@ func (s *switches) chooseForms(ctx context.Context, tenant *v1alpha1.LNamespace,
 		facts.Forms = set
 		return true, nil
 	}
+	// The status keeps the old mode until the set form holds in the whole tree.
 	facts.Mode = grants.OtherMode(s.mode)
 	if missing != "" {
 		ctrl.LoggerFrom(ctx).V(1).Info("the rules of sudo hold both forms of impersonation", "waitsFor", missing)
@@ -80,6 +81,7 @@ func (s *switches) readSharedForms(ctx context.Context, tenant string, actual gr
 		}
 		shared[user] = grants.Forms{}
 		for _, owner := range grants.Owners(role) {
+			// A marked owner has given the pair up, so the pair needs no form for it.
 			if owner.Name == tenant || owner.UID == grants.Marked {
 				continue
 			}

@@ -46,6 +46,7 @@ func (s *objectStore) deleteObject(ctx context.Context, object grants.Object, gu
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s: %w", grants.KeyOf(object), err)
 	}
+	// With a finalizer the object still exists, and still grants, until the watch shows its end.
 	if len(object.GetFinalizers()) == 0 {
 		s.recent.recordDeleted(object)
 	}

@@ -75,6 +75,7 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 		k.noteWrites(t, name, q)
 	}
 	row.Namespace, row.Under = name, is
+	// Where the operator may write nothing, the share counts as it is.
 	row.Fixed, row.Ending = row.Fixed || s.Place(name).Halted() || s.Protected(name), n.Terminating
 	if t.rows = append(t.rows, row); len(is) > 0 && !row.Ending && (!row.Fixed || q != nil && q.lost != nil) {
 		k.noteUncounted(t, name, q, now)

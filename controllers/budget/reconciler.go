@@ -113,6 +113,7 @@ func requestFor(tree string) reconcile.Request {
 func (r *Reconciler) requestChanged(c view.Change) []reconcile.Request {
 	trees := map[string]bool{}
 	for _, namespace := range c.Namespaces {
+		// A new namespace of the name begins without a share.
 		if was, is := c.Old.Namespace(namespace), c.New.Namespace(namespace); was != nil && (is == nil || is.UID != was.UID) {
 			r.known.forgetQuota(namespace)
 		}
@@ -151,6 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // writeShares plans the shares of a tree, and writes them. It returns when to plan again though no event says so (0: never), and whether
 // anything was to be written.
 func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (again time.Duration, wrote bool, err error) {
+	// First, because a write without an answer occupies room until it is answered.
 	failure := r.writeAll(ctx, t.root, t.lost)
 	shares := budget.Plan(t.limits, t.rows, t.refusals, now)
 	slices.SortStableFunc(shares, func(a, b budget.Share) int { // what was refused hinders nothing else
@@ -183,6 +185,7 @@ func soonest(a, b time.Duration) time.Duration {
 func (r *Reconciler) AwaitsShare(namespace string) bool {
 	s := r.View.Snapshot()
 	place := s.Place(namespace)
+	// While it is not known whether the component is installed, rights wait.
 	if !place.InTree() || r.known.readState() == missing {
 		return false
 	}

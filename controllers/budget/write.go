@@ -64,6 +64,7 @@ func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
 func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, was *quota) (answer *corev1.ResourceQuota, err error) {
 	is := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: share.Namespace, Name: budget.QuotaName}}
 	switch {
+	// A share whose creation failed is known without a UID.
 	case share.Hard == nil && (was == nil || was.uid == ""):
 		return nil, nil
 	case share.Hard == nil:

@@ -45,6 +45,7 @@ func (f *follower) watchSecret(ctx context.Context, objects cache.Cache) error {
 }
 
 func (f *follower) takeSecret(secret *corev1.Secret) {
+	// Whatever it holds: isExcused asks only whether the Secret was seen.
 	defer f.looked.Store(true)
 	pair, err := servingcert.Judge(servingcert.Read(secret.Data).Current, f.names, time.Now())
 	if err != nil {

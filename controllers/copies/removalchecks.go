@@ -63,6 +63,7 @@ func newRemovalChecks(v namespaceView, api metadataReader, read func(func(*copye
 // returns ErrBehind if the forest may be too old. One read of the namespaces above serves all copies in a namespace. A
 // Namespace that is newer than in the forest is entered in the view.
 func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from, version string) error {
+	// Before the snapshot: a version that is seen later says nothing about an older forest.
 	seen := c.view.SeenVersion()
 	f := c.view.Snapshot()
 	switch stays := keepsCopy(f, from, slot.Namespace); {
@@ -79,6 +80,7 @@ func (c *removalChecks) checkRemoval(ctx context.Context, slot copies.Slot, from
 	}
 	_, err := c.share(slot.Namespace+" "+path, func() (any, error) {
 		now := removalCheck{path: path}
+		// Before the namespaces are read: a copy that appears later may follow from a later move.
 		c.read(func(s *copyengine.State) {
 			s.Read(func(w *copies.World) { now.newest = w.NewestIn(slot.Namespace) })
 		})
@@ -124,6 +126,7 @@ func (c *removalChecks) coversNamespace(namespace, path, version string) bool {
 // than in the forest f. The version that was read is entered in the view.
 func (c *removalChecks) compareNamespaces(ctx context.Context, f *forest.Snapshot, names []string) error {
 	var result error
+	// The loop goes on after ErrBehind, so that one check brings all newer Namespaces into the view.
 	for _, name := range names {
 		live, err := c.api.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", name)
 		countRead(copies.Slot{Kind: schema.GroupKind{Kind: "Namespace"}}, "namespace")

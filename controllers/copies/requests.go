@@ -104,6 +104,7 @@ func (w *copyWrite) renderBody(ctx context.Context, over *copies.Copy) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
+	// Right before the write: since the plan, another Role may have taken the name.
 	if err := w.checkRole(ctx, body); err != nil {
 		return nil, err
 	}
@@ -287,6 +288,7 @@ func (s *sources) keepBody(slot copies.Slot, body *copies.Body) {
 	s.bodies.Remove(slot)
 	s.bodies.Add(slot, body)
 	s.size += body.Size
+	// One body stays even if it is too large: otherwise each copy of it would cost a read.
 	for s.size > bodiesLimit && s.bodies.Len() > 1 {
 		s.bodies.RemoveOldest()
 	}
@@ -315,6 +317,7 @@ func (s *sources) readSource(ctx context.Context, slot copies.Slot, resource sch
 	if err != nil {
 		return nil, err
 	}
+	// Before the State knows of it, so that the slots that it queues find the body.
 	s.keepBody(slot, body)
 	s.apply(copyengine.BodyRead{Source: slot, Resource: resource, UID: uid, ResourceVersion: resourceVersion, Body: body})
 	return body, nil

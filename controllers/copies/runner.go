@@ -117,6 +117,7 @@ func (r *Runner) carryOut(ctx context.Context, request copyengine.Request) (answ
 // runTicks applies a Ticked every Timing.Tick until ctx is done.
 func (r *Runner) runTicks(ctx context.Context) {
 	for ctx.Err() == nil {
+		// Asked first: a queue that is empty before the view is synced proves nothing.
 		synced := r.View.Synced()
 		r.Apply(copyengine.Ticked{Synced: synced, Idle: synced && r.IsIdle()})
 		select {

@@ -243,6 +243,7 @@ func (w *copyWrite) overwriteObstacle(ctx context.Context) error {
 	if err != nil {
 		return w.unlessAbsent(err)
 	}
+	// Another version may be one that must not be overwritten: that is decided anew.
 	if meta.ResourceVersion != w.SeenVersion() {
 		return distribute.ErrStale
 	}

@@ -38,6 +38,7 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again 
 			switch err := r.requireChild(ctx, h, name); {
 			case apianswer.IsGone(err):
 			case apianswer.IsRefusal(err):
+				// One name that is refused stops no other.
 				refused = errors.Join(refused, err)
 			default:
 				failed = errors.Join(failed, err)
@@ -51,6 +52,7 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again 
 // requireChild creates the SubNamespace of one required child. One that exists already is no error.
 func (r *Reconciler) requireChild(ctx context.Context, h *forest.Hierarchy, name string) error {
 	parent := h.Namespace
+	// With its finalizer at once: deleted a moment later, it would leave its namespace behind.
 	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy,
 		Finalizers: []string{v1alpha1.FinalizerSubNamespace}}}
 	err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName))

@@ -33,6 +33,7 @@ const mostCopies = 10
 // Of the copies in namespaces below it, only conflicts count; for a template, only conflicts of its own sources.
 func findPropagated(s *forest.Snapshot, name string, known Copies) finding {
 	const kind = v1alpha1.ConditionPropagated
+	// First: the reasons below are known only where the operator sees all copies and sources.
 	if texts := known.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {
 		return badFinding(kind, v1alpha1.ReasonNotObserved, forest.First(texts, mostCopies, "; "))
 	}

@@ -169,6 +169,7 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	}
 	asked := apianswer.RequestOf(n.ResourceVersion, change.Labels, change.Annotations)
 	tenant, released := forest.ToRelease(s, name)
+	// Before the place is written: from then on, the tenant's people can bind themselves in the namespace.
 	if request.Asked && len(request.Obstacles) == 0 && !released {
 		if err := r.recordHolders(ctx, s, n, request.Parent, &change); err != nil {
 			return 0, err

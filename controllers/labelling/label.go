@@ -47,6 +47,7 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil // somebody else has labelled the object, or made it anew: a watch event queues it then
 	case err != nil:
+		// Once in a row of failures, and not where the API server is only busy.
 		if l.backoff.NumRequeues(slot) == 0 && apianswer.AskedDelay(err) == 0 {
 			l.sendWarning(slot, object, served, v1alpha1.ReasonMetadataRejected,
 				"label "+v1alpha1.LabelPropagate+" can't be written: "+text.Cut(err.Error(), mostRefusal))

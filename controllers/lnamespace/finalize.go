@@ -30,12 +30,14 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 			"itself is being removed: " + err.Error(), again: 15 * time.Second}
 		return r.reportVerdict(ctx, lns, v)
 	}
+	// The end of the CRD deletes every LNamespace: it must not delete namespaces.
 	if !served {
 		r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceReleased),
 			"the kind LNamespace is being removed; namespace "+lns.Name+" stays")
 		return r.removeFinalizer(ctx, lns)
 	}
 	s := r.View.Snapshot()
+	// Before anything is withdrawn: while the tenant stays, so do its rights.
 	if why := forest.HeldByChildren(s, lns.Name); s.Owns(lns.Name, string(lns.UID)) && why != "" {
 		return r.reportVerdict(ctx, lns, r.warnOnce(lns, v1alpha1.ReasonChildrenExist, why))
 	}

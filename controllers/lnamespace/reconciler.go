@@ -182,6 +182,7 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	if most := r.MaxPerCreator; most > 0 && tenant.Creator != "" && !r.View.Snapshot().Owns(lns.Name, tenant.UID) {
 		r.making.Lock()
 		defer r.making.Unlock()
+		// Only under the lock does the view have the roots that other workers have just made.
 		s := r.View.Snapshot()
 		if before := forest.CountMadeBefore(s, tenant); before >= most {
 			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, all made before this one: "+

@@ -21,6 +21,7 @@ func (o *objects) takeBody(r BodyRead) {
 		return
 	}
 	o.bodies[r.Source] = readVersion{r.UID, r.ResourceVersion, b.Content, b.Excluded, b.Role, b.Meta, b.Size}
+	// Content of another object, or of an older version, must not pass for that of the known one.
 	if known.UID != r.UID || forest.IsNewer(known.ResourceVersion, r.ResourceVersion) {
 		return
 	}
@@ -46,6 +47,7 @@ func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err 
 	if apierrors.IsConflict(err) && o.unlabelled[slot] != "" {
 		o.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
 	}
+	// Before the repair is recorded, which tells how the drift was found.
 	if r.FoundDrifted && o.world.Copies.At(slot) != nil {
 		o.repairs.recordDrift(slot, FoundAtStart)
 	}

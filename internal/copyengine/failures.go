@@ -86,6 +86,7 @@ func (f *failures) recordConflict(slot copies.Slot, action copies.Action, unseen
 		text: copies.ErrObstacle.Error(), silent: silent})
 	recorded.recordSeen(!unseen)
 	if source != nil && !silent && recorded.announceOnce() {
+		// Its owner must learn why the namespaces below get another object than this source.
 		if lower := f.world.Sources.At(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
 			f.events.announceSource(slot, lower.UID, true, v1alpha1.ReasonShadowed,
 				fmt.Sprintf("%s/%s has the same name and is nearer to the root, so the namespaces below get copies of it, not of this object",

@@ -229,8 +229,10 @@ func (o *objects) dropCopy(slot copies.Slot) {
 	o.repairs.dropDrift(slot)
 	o.world.DeleteCopy(slot)
 	o.queueLimits(known.From)
+	// A copied binding must not outlive the copy of its Role.
 	o.queueKeys(slotKeys(o.world.BindingsTo(slot))...)
 	o.queueKeys(slotKey(slot))
+	// If other copies are still to go, the next plan raises the barrier again.
 	o.removals.endBarrier(slot.Namespace)
 }
 

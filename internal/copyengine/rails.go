@@ -41,6 +41,7 @@ func (r *rails) noteCount(slot copies.Slot, object *metav1.PartialObjectMetadata
 	if slot.Kind != quotaKind || known == nil || known.ResourceVersion != object.ResourceVersion {
 		return // a newer version was shown before
 	}
+	// Metadata have no status. That its fields have a manager shows that it was written.
 	counted := slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "status" })
 	if counted {
 		r.dropCount(slot)
@@ -96,6 +97,7 @@ func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
 	case r.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace):
 		return false
 	}
+	// Without a limit of time: until the share is counted, rights would not be bound by the budget.
 	if r.settings.AwaitsShare != nil && r.settings.AwaitsShare(slot.Namespace) {
 		r.queueAfter(slotKey(slot), syncRetry)
 		return true

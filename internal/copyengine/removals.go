@@ -64,6 +64,7 @@ func (r *removals) endBarrier(namespace string) {
 func (r *removals) dropBarrier(namespace string) bool {
 	barrier := r.barriers[namespace]
 	delete(r.barriers, namespace)
+	// What was reported as stuck must be taken back.
 	if barrier != nil && barrier.reported {
 		r.reportNamespaces(namespace)
 	}

@@ -162,6 +162,7 @@ func (w Started) applyTo(s *State) {
 	case LookAtLimits:
 		s.limits.reviewTree(w.Key.Slot.Namespace)
 	case WriteSlot:
+		// No answer will follow, so nothing else would end the wait for this rail.
 		if s.startSlot(w.Key.Slot); !s.out.hasRequest() {
 			s.rails.endWait(w.Key.Slot)
 		}
@@ -193,6 +194,7 @@ func (c CopyWritten) applyTo(s *State) {
 }
 
 func (c ForestChanged) applyTo(s *State) {
+	// First, because all that follows plans by the new forest.
 	s.world.Forest = c.New
 	s.watches.recordDeparted(c)
 	s.objects.dropSought(c.Namespaces)
@@ -324,6 +326,7 @@ func (s *State) startSlot(slot copies.Slot) {
 		s.measured.endSlot(slot)
 		s.failures.recordConflict(slot, action, false)
 	case action.Verb == copies.Look:
+		// The source has a key of its own, so that all slots below it share one read.
 		s.queueKeys(sourceTask(action.Source))
 	case action.Verb == copies.Nothing:
 		s.finishSlot(slot, action)
@@ -354,6 +357,7 @@ func (s *State) endSlot(slot copies.Slot, action copies.Action, err error) {
 
 // finishSlot is called when nothing more is to be done for an action.
 func (s *State) finishSlot(slot copies.Slot, action copies.Action) {
+	// A slot that waits is not done: its time runs on.
 	if !waitsForRemoval(action) {
 		s.measured.endSlot(slot)
 	}
