@@ -57,8 +57,7 @@ type View interface {
 type Settings struct {
 	// UserClusterRole is the ClusterRole that users hold in their tree.
 	UserClusterRole string
-	// SudoMode is Legacy or Constrained.
-	SudoMode v1alpha1.SudoMode
+	SudoMode        v1alpha1.SudoMode
 	// OperatorNamespace is where the operator runs; service accounts of it get no access.
 	OperatorNamespace string
 }
@@ -113,8 +112,7 @@ type Reconciler struct {
 	// have changed. A vetting.Vetter provides both. Neither is required.
 	Unvetted func() []string
 	Vetting  source.Source
-	// Config are the settings.
-	Config Settings
+	Config   Settings
 	// Report changes the status of an LNamespace by a function, which it may call again after a conflict. In the
 	// operator it is lnamespace.Reporter.Report.
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
