@@ -35,6 +35,10 @@ var (
 	kindNamespace    = kind{"", "Namespace", "namespaces"}
 )
 
+func (k kind) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.group, Resource: k.resource}
+}
+
 // refusalOfProblems returns the answer to a request with problems, all of them in one error: with code 403 if each of
 // them is of type Forbidden, else 422. It is nil if there is no problem.
 func (k kind) refusalOfProblems(name string, problems field.ErrorList) error {
@@ -47,7 +51,7 @@ func (k kind) refusalOfProblems(name string, problems field.ErrorList) error {
 			return invalid
 		}
 	}
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: k.group, Resource: k.resource}, name, problems.ToAggregate())
+	forbidden := apierrors.NewForbidden(k.groupResource(), name, problems.ToAggregate())
 	forbidden.ErrStatus.Details.Causes = invalid.ErrStatus.Details.Causes
 	return forbidden
 }

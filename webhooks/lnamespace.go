@@ -4,6 +4,7 @@ import (
 	"context"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -35,6 +36,9 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 	s, err := v.snapshotWith(ctx, append(serviceAccountNamespaces(lns), lns.Name, lns.Spec.Template)...)
 	if err != nil {
 		return nil, err
+	}
+	if n := s.Namespace(lns.Name); n != nil && !n.Terminating && s.Tenant(lns.Name) != nil {
+		return nil, apierrors.NewAlreadyExists(kindLNamespace.groupResource(), lns.Name) // as without a webhook
 	}
 	var f findings
 	checkWithinSight(ctx, v.ask, user, nil, func(g *visibility) { f = checkNewTenant(s, lns, v.rulesForTenants(), g) })

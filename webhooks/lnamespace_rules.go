@@ -59,8 +59,6 @@ func checkNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRu
 	n := s.Namespace(lns.Name)
 	if rules.Reserved(lns.Name, rules.operatorNamespace) {
 		f.addProblems(field.Forbidden(name, lns.Name+" is a reserved name: choose another"))
-	} else if n != nil && !n.Terminating && s.Tenant(lns.Name) != nil {
-		f.addProblems(field.Forbidden(name, "LNamespace "+lns.Name+" exists already: choose another name"))
 	} else if n != nil {
 		tenant := forest.TenantOf(lns)
 		why := forest.NotAdoptable(s, n, tenant)

@@ -78,6 +78,10 @@ func TestLNamespaces(t *testing.T) {
 		"Taken": {"", grown(build.Namespace("legacy")), nil, sudoed("legacy"),
 			refused(403, "namespace legacy exists; a cluster admin can name who may adopt it: kubectl annotate namespace legacy "+
 				"tenancy.warren.dev/adopt=alice --overwrite")},
+		"ACC-N18 a user who creates an LNamespace that exists gets AlreadyExists, also if the user has as many as " +
+			"allowed": {"",
+			grown(tenant(build.Tenant("payments"))...).with(madeBy("alice", "a", "b")...).configured(most), nil, sudoed("payments"),
+			refused(409, `lnamespaces.tenancy.warren.dev "payments" already exists`)},
 		"TakenRoot": {"a label adopts nothing", grown(build.Root("legacy")), nil, sudoed("legacy"),
 			refused(403, "a cluster admin can name who may adopt it")},
 		"TakenJustNow": {"", grown().later(build.Namespace("legacy")), nil, sudoed("legacy"), refused(403, "namespace legacy exists")},

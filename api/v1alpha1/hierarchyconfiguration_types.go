@@ -76,6 +76,7 @@ type HierarchyConfigurationStatus struct {
 	Depth *int32 `json:"depth,omitempty"`
 
 	// childCount is the number of children.
+	// +kubebuilder:default=0
 	// +optional
 	ChildCount int32 `json:"childCount,omitempty"`
 

@@ -114,6 +114,7 @@ type LNamespaceStatus struct {
 	Namespace string `json:"namespace,omitempty"`
 
 	// subNamespaces is the number of descendants of the root.
+	// +kubebuilder:default=0
 	// +optional
 	SubNamespaces int32 `json:"subNamespaces"`
 

@@ -18,6 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 var _ = Describe("the Namespace of a tenant", func() {
@@ -255,6 +256,19 @@ var _ = Describe("the Namespace of a tenant", func() {
 			To(ContainSubstring("ConfigMap \"rules\" of template " + template))
 		Expect(f.Admin().Delete(ctx, build.ConfigMap(shop, "rules", "mine"))).To(Succeed())
 		f.ready(ctx, shop)
+	})
+
+	It("ACC-N19 kubectl get shows 0 for a tenant without sub-namespaces, and for the children of its root", func(ctx SpecContext) {
+		f := of(world, "n19")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		f.create(ctx, build.Hierarchy(payments))
+		for kind, row := range map[string]string{"lns": payments + " +True +Ready +0 ", "hier": "hierarchy +0 +0 +True +"} {
+			Eventually(func() string {
+				out, problems, _ := f.Kubectl(ctx, controlplane.Admin, "get", kind, "-n", payments)
+				return out + problems
+			}).WithContext(ctx).Should(MatchRegexp("(?m)^"+row), kind)
+		}
 	})
 
 	It("ACC-N10 a cluster admin removes label type from the Namespace; the operator soon restores it, with Event "+
