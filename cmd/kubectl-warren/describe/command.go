@@ -44,13 +44,18 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Args:              invocation.ExactlyAsUsage("one namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}
-	output := invocation.AddFormat(cmd, "Output format")
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
+		invocation.OutputName)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := invocation.CheckNamespaces(args...); err != nil {
 			return err
 		}
 		found, err := Read(cmd.Context(), inv, args[0])
 		if err != nil {
+			return err
+		}
+		if output.Value == invocation.OutputName {
+			_, err = terminal.Fprintf(inv.Streams.Out, "namespace/%s\n", found.Name)
 			return err
 		}
 		return inv.PrintReport(output.Value, found, document{invocation.DocumentOf("NamespaceDescription"), found})

@@ -33,6 +33,11 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
+	It("SUB-X23 describe -o name prints the name of a namespace that exists", func(ctx SpecContext) {
+		shared.Create(ctx, build.Namespace("x23-plain"))
+		Expect(shared.done(ctx, controlplane.Admin, "describe", "x23-plain", "-o", "name")).To(Equal("namespace/x23-plain\n"))
+	})
+
 	It("SUB-X5 kubectl warren describe shows a user of the tenant all "+
 		"fields of 2.10, and sends no request to the operator's namespace", func(ctx SpecContext) {
 		shared.Create(ctx, build.Tenant("x5-pay").Users("erin").Limits(5, 3).Object())
