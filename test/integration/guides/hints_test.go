@@ -86,6 +86,18 @@ var _ = Describe("an object from which nothing will be copied", func() {
 			MatchRegexp("warning +sources +these objects have the label propagate, but the operator can't copy them: "+
 				".*Secret e5-org/s, Secret e5-plain/s")))
 	})
+
+	It("PROP-E9 label propagate=update on a ConfigMap that the platform writes into every namespace gets a Warning that nothing is "+
+		"copied from it", func(ctx SpecContext) {
+		world.Create(ctx, build.Root("e9-org"))
+		for _, name := range []string{"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"} {
+			if name != "kube-root-ca.crt" {
+				world.Create(ctx, build.ConfigMap("e9-org", name, ""))
+			}
+			Eventually(line(ctx, "label", "configmap", name, "-n", "e9-org", v1alpha1.LabelPropagate+"=update", "--dry-run=server")).
+				WithContext(ctx).Should(warns("nothing is copied from this object, because the platform writes " + name + " into every namespace"))
+		}
+	})
 })
 
 // warns matches a request that passed, with one Warning.
