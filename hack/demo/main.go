@@ -107,14 +107,14 @@ func demo(ctx context.Context, away bool) error {
 // playHere plays the whole story on a control plane of its own.
 func playHere(ctx context.Context, root string, ledger warehouse) error {
 	began := time.Now()
-	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager, the operator and its billing exporter on loopback, with policies, " +
-		"webhooks and open access.")
+	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager, the operator and its billing exporter on loopback, with policies " +
+		"and webhooks, as with overlay standard.")
 	manager := filepath.Join(root, "bin", "manager")
 	world, err := devcluster.Start(ctx, devcluster.Options{
 		ControlPlane: controlplane.Options{Users: map[string][]string{devcluster.ExporterAccount: devcluster.ExporterGroups()}},
-		Webhooks:     true, Components: []string{"config/components/open-access", "config/components/distribution", "config/components/budgets",
-			"config/components/billing-sqlite"},
-		Operator: devcluster.OperatorOptions{Manager: manager}, WithoutOperator: true,
+		Webhooks:     true,
+		Components:   []string{"config/components/distribution", "config/components/budgets", "config/components/billing-sqlite"},
+		Operator:     devcluster.OperatorOptions{Manager: manager}, WithoutOperator: true,
 	})
 	if err != nil {
 		return err
