@@ -71,6 +71,11 @@ func TestInherited(t *testing.T) {
 		"from a template that can't be read": {view(true, all[1:]...), "pay-web", []describe.Inherited{
 			{"label", "app", "web", "SubNamespace payments/pay-web"}, {"label", "team", "neco", "base"}, {"annotation", "memo", "x", "payments"},
 		}},
+		"SUB-X24 describe shows a label that follows spec.billing as coming from the LNamespace, whatever template the root has": {
+			view(false, all[0], namespace("payments", keys{"type": "root", "template": "base", "app": "4711"},
+				keys{v1alpha1.AnnotationInherited: "app", v1alpha1.AnnotationLNamespaceUID: "uid"})),
+			"payments", []describe.Inherited{{"label", "app", "4711", "LNamespace payments"}},
+		},
 		"nothing": {view(false, all...), "base", []describe.Inherited{}},
 		"in a cycle": {view(false,
 			namespace("a", keys{"parent": "b", "team": "x"}, keys{v1alpha1.AnnotationInherited: "team"}),

@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,8 +15,8 @@ type Inherited struct {
 	Kind  string `json:"kind"`
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// From is where the value was set: a namespace above, a template, or the SubNamespace of this namespace or of one
-	// above.
+	// From is where the value was set: a namespace above, a template, the SubNamespace of this namespace or of one above, or
+	// the LNamespace.
 	From string `json:"from"`
 }
 
@@ -64,29 +65,38 @@ func inheritedKeys(s *forest.Snapshot, n *forest.Namespace) []Inherited {
 
 // findOrigin returns where a value was set. It goes up from n while the operator wrote the key on the namespace above.
 // If a bound namespace's parent has another value or none, its SubNamespace has set the value. If the namespace above
-// can't be read, findOrigin returns its name: the value was set there or further up.
+// can't be read, findOrigin returns its name: the value was set there or further up. What neither a namespace nor a
+// template has set on the root of a tenant, spec.billing of the LNamespace has.
 func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string {
 	seen := map[string]bool{}
 	for !seen[n.Name] {
 		seen[n.Name] = true
-		name := n.Parent()
-		if name == "" {
-			name = n.Template()
-		}
+		name := cmp.Or(n.Parent(), n.Template())
 		above := s.Namespace(name)
-		if above == nil {
+		if above == nil && name != "" {
 			return name
 		}
-		given, there := k.findIn(above)
-		if (!there || given != value) && n.BoundTo(name) {
+		switch {
+		case n.TenantUID() != "" && !hasValue(above, k, value):
+			return "LNamespace " + n.Name
+		case above == nil:
+			return ""
+		case n.BoundTo(name) && !hasValue(above, k, value):
 			return "SubNamespace " + name + "/" + n.Name
-		}
-		if !isWrittenByOperator(above, k) {
+		case !isWrittenByOperator(above, k):
 			return name
 		}
 		n = above
 	}
 	return n.Name
+}
+
+func hasValue(n *forest.Namespace, k key, value string) bool {
+	if n == nil {
+		return false
+	}
+	given, there := k.findIn(n)
+	return there && given == value
 }
 
 // isWrittenByOperator reports whether the operator wrote the key on the namespace.

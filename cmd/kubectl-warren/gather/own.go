@@ -126,7 +126,7 @@ func FindTops(ctx context.Context, api client.Client, homes []string, advice str
 			unlooked + "): " + advice)
 	}
 	return nil, NoTopError("you may not list namespaces, and your rights name no tenant, as those of a user never do: " + advice + ", or " +
-		"choose a namespace of it by kubectl config set-context --current --namespace=NAMESPACE")
+		"choose a namespace of it by kubectl config set-context --current --namespace=NAMESPACE; a manager knows the names")
 }
 
 // NoTopError explains why FindTops found nothing, and advises how to name a tenant.

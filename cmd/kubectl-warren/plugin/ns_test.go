@@ -13,7 +13,7 @@ func TestRefusalsAboutNamespaces(t *testing.T) {
 		"describe with -n":       {"kubectl-warren describe a -n b", "--namespace is not used by this command"},
 		"describe a wrong name":  {"kubectl-warren describe A", `invalid namespace name "A"` + noName},
 		"describe in a wrong form": {"kubectl-warren describe a -o wide",
-			`invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
+			`invalid argument "wide" for "-o, --output" flag: must be json, yaml or name`},
 		"no such command": {"kubectl-warren ns describe", `kubectl warren ns takes no "describe": to show one namespace or to change it, ` +
 			`use kubectl warren describe, set, set-type or mark`},
 		"set what template": {"kubectl-warren template set a", "name a namespace and a template, not 1: kubectl warren template set " +

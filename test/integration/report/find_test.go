@@ -41,7 +41,7 @@ var _ = Describe("one's own tenants, with no right to list namespaces", func() {
 			_, problems, status := world.Kubectl(ctx, "alice", append([]string{"warren"}, strings.Fields(command)...)...)
 			Expect(status).To(Equal(1))
 			Expect(problems).To(And(HavePrefix("error: "+nothingFound+": name "),
-				HaveSuffix("kubectl config set-context --current --namespace=NAMESPACE\n")), command)
+				HaveSuffix("kubectl config set-context --current --namespace=NAMESPACE; a manager knows the names\n")), command)
 		}
 		config, err := clientcmd.LoadFromFile(world.Kubeconfig("alice"))
 		Expect(err).NotTo(HaveOccurred())
