@@ -147,8 +147,8 @@ func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.Error
 			value = stated.Owner
 		}
 		if value == "" {
-			problems = append(problems, field.Required(at.Child(string(required)), "the configuration requires it of every new LNamespace; if you may not set "+
-				"it, ask a cluster admin"))
+			problems = append(problems, field.Required(at.Child(string(required)), "the configuration requires it of every new LNamespace; "+
+				"if you may not set it, ask a cluster admin"))
 		}
 	}
 	pattern, err := regexp.Compile(rules.CostCenterPattern)
