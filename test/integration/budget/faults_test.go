@@ -64,9 +64,8 @@ var _ = Describe("many at once", func() {
 			f, namespaces := many(ctx, world, pods(100), 20)
 			r := f.record(ctx)
 			f.churn(ctx, namespaces, 100, 30)
-			Expect(f.countPods(ctx)).To(Equal(100))
 			Consistently(ctx, func() bool { return isRefused(f.create(ctx, namespaces[0])) }).WithTimeout(2 * time.Second).Should(BeTrue())
-			r.holds(100)
+			f.holdsFull(ctx, r, 100)
 		})
 
 	It("QUOTA-10 while pods are created and deleted, the promises never exceed the limit", func(ctx SpecContext) {
@@ -96,9 +95,8 @@ var _ = Describe("several API servers", func() {
 			f.servers = []client.Client{w.Admin(), second}
 			r := f.record(ctx)
 			f.churn(ctx, namespaces, 60, 30)
-			Expect(f.countPods(ctx)).To(Equal(60))
 			Consistently(ctx, func() bool { return isRefused(f.create(ctx, namespaces[0])) }).WithTimeout(3 * time.Second).Should(BeTrue())
-			r.holds(60)
+			f.holdsFull(ctx, r, 60)
 		})
 })
 
@@ -151,8 +149,7 @@ var _ = Describe("faults", Ordered, func() {
 			<-done
 		}
 		f.churn(ctx, namespaces, 40-f.countPods(ctx), 8)
-		Expect(f.countPods(ctx)).To(Equal(40))
-		r.holds(40)
+		f.holdsFull(ctx, r, 40)
 	})
 
 	It("QUOTA-40 while the watches are frozen, the promises never exceed the limit, and afterwards it fills", func(ctx SpecContext) {
@@ -238,8 +235,7 @@ var _ = Describe("faults", Ordered, func() {
 		f.churn(ctx, namespaces, 30, 8)
 		Expect(operator.Process().Signal(syscall.SIGCONT)).To(Succeed())
 		Eventually(operator.Process().Done()).Should(BeClosed())
-		Expect(f.countPods(ctx)).To(Equal(40))
-		r.holds(40)
+		f.holdsFull(ctx, r, 40)
 	})
 })
 
