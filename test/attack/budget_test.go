@@ -12,7 +12,9 @@ var budgetRows = []row{
 		"another name: all refused", tries: []try{
 		refused(op, "the operator may not write in namespace kube-system", create("resourcequota kube-system/hrq.tenancy.warren.dev", oneShare)),
 		refused(op, "may write ResourceQuotas only in managed namespaces", create("resourcequota plain/hrq.tenancy.warren.dev", oneShare)),
-		refused(op, "may write only the ResourceQuota hrq.tenancy.warren.dev, and copies", create("resourcequota pay-web/other", oneShare)),
+		// With a mark, so that no other policy refuses it, too: which of two answers is not decided.
+		refused(op, "may write only the ResourceQuota hrq.tenancy.warren.dev, and copies",
+			create("resourcequota pay-web/other", `{metadata: {labels: {tenancy.warren.dev/access: x}}, spec: {hard: {pods: "1"}}}`)),
 		refused(op, "has neither scopes nor owners nor finalizers",
 			create("resourcequota pay-web/hrq.tenancy.warren.dev", `{spec: {hard: {pods: "1"}, scopes: [BestEffort]}}`)),
 	}},
