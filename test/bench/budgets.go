@@ -221,10 +221,7 @@ func (q *quotaBench) timeServing(ctx context.Context, namespace string) (time.Du
 // refuse sends the Event of a controller whose object was refused.
 func (q *quotaBench) refuse(ctx context.Context, namespace string, pods int64) error {
 	list := podList(int(pods))
-	return q.Admin().Create(ctx, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "refused-"},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: namespace, Namespace: namespace},
-		Reason:         "FailedCreate", Type: corev1.EventTypeWarning, Message: shares.FormatRefusal(list, list, list),
-	})
+	return q.Admin().Create(ctx, build.FailedCreate(namespace, shares.FormatRefusal(list, list, list)))
 }
 
 // measureRefused measures what a full tree writes, all of whose namespaces want more.

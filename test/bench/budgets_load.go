@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -10,24 +9,17 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	shares "github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-func newPod(namespace string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "pod-"},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}}}
-}
-
 // timePods creates pods one after the other, and times each. One that is refused is tried again, and not timed.
 func (q *quotaBench) timePods(ctx context.Context, namespace string, n int) (took []time.Duration, err error) {
 	for len(took) < n {
 		begin := time.Now()
-		switch err := q.Admin().Create(ctx, newPod(namespace)); {
+		switch err := q.Admin().Create(ctx, build.Pod(namespace)); {
 		case apierrors.IsForbidden(err):
 			if err := q.refuse(ctx, namespace, 1); err != nil {
 				return nil, err
@@ -47,7 +39,7 @@ func (q *quotaBench) stormFor(ctx context.Context, t quotaTree, length time.Dura
 	end := time.Now().Add(length)
 	return inParallel(ctx, 16, func(ctx context.Context, _ int) error {
 		for time.Now().Before(end) {
-			err := q.servers[rand.IntN(len(q.servers))].Create(ctx, newPod(t[rand.IntN(len(t))]))
+			err := q.servers[rand.IntN(len(q.servers))].Create(ctx, build.Pod(t[rand.IntN(len(t))]))
 			if err != nil && !isRefusedPod(err) {
 				return err
 			}
@@ -81,7 +73,7 @@ func (q *quotaBench) touchAll(ctx context.Context, t quotaTree) error {
 			return err
 		}
 		for n := range sets.Items {
-			if err := client.IgnoreNotFound(q.Admin().Patch(ctx, &sets.Items[n], touch())); err != nil {
+			if err := client.IgnoreNotFound(q.Admin().Patch(ctx, &sets.Items[n], build.Touch())); err != nil {
 				return err
 			}
 		}
@@ -115,8 +107,4 @@ func percentile(all []time.Duration, p int) time.Duration {
 
 func podList(pods int) corev1.ResourceList {
 	return shares.Amounts{corev1.ResourcePods: int64(pods)}.List()
-}
-
-func touch() client.Patch {
-	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now().String()))
 }

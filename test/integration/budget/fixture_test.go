@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -16,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
@@ -133,8 +132,7 @@ func (f *fixture) conditions(ctx context.Context) []metav1.Condition {
 
 // pod returns a pod that requests cpu, unless that is "".
 func pod(namespace, cpu string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "pod-"},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}}}
+	p := build.Pod(namespace)
 	if cpu != "" {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse(cpu)}
 	}
@@ -161,7 +159,7 @@ func (f *fixture) create(ctx context.Context, namespace string) error {
 // refuse sends the Event of a controller whose object was refused.
 func (f *fixture) refuse(ctx context.Context, as client.Client, namespace, message string) {
 	GinkgoHelper()
-	Expect(event(ctx, as, namespace, message)).To(Succeed())
+	Expect(as.Create(ctx, build.FailedCreate(namespace, message))).To(Succeed())
 }
 
 // share is how many pods the share of a namespace allows.
@@ -195,8 +193,7 @@ func (f *fixture) awaitPods(ctx context.Context, namespace string, n int) {
 		list, sets := &corev1.PodList{}, &appsv1.ReplicaSetList{}
 		Expect(f.Admin().List(ctx, sets, client.InNamespace(namespace))).To(Succeed())
 		for i := range sets.Items {
-			touch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now().String()))
-			Expect(client.IgnoreNotFound(f.Admin().Patch(ctx, &sets.Items[i], touch))).To(Succeed())
+			Expect(client.IgnoreNotFound(f.Admin().Patch(ctx, &sets.Items[i], build.Touch()))).To(Succeed())
 		}
 		Expect(f.Admin().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 		return len(list.Items)

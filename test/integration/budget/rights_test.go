@@ -17,6 +17,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
@@ -41,10 +42,10 @@ var _ = Describe("rights", func() {
 			writes := shop.version(ctx, shop.web)
 			message := budgetRefusal("pods=1")
 			alice := f.As("alice")
-			Eventually(ctx, func() error { return event(ctx, alice, f.db, message) }).Should(Succeed())
+			Eventually(ctx, func() error { return alice.Create(ctx, build.FailedCreate(f.db, message)) }).Should(Succeed())
 			version, raises, begun := f.version(ctx, f.db), 0, time.Now()
 			for range 300 {
-				Expect(event(ctx, alice, f.db, message)).To(Succeed())
+				Expect(alice.Create(ctx, build.FailedCreate(f.db, message))).To(Succeed())
 				if now := f.version(ctx, f.db); now != version {
 					version, raises = now, raises+1
 				}
@@ -141,16 +142,6 @@ func shareIn(namespace, name string) *corev1.ResourceQuota {
 func budgetRefusal(requested string) string {
 	return fmt.Sprintf("pods \"x\" is forbidden: exceeded quota: %s, requested: %s, used: pods=0, limited: pods=0", budget.QuotaName,
 		requested)
-}
-
-func event(ctx context.Context, as client.Client, namespace, message string) error {
-	now := metav1.Now()
-	return as.Create(ctx, &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: "refused-"},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "ResourceQuota", Namespace: namespace, Name: budget.QuotaName},
-		Reason:         "FailedCreate", Message: message, Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: "test"},
-		FirstTimestamp: now, LastTimestamp: now, Count: 1,
-	})
 }
 
 var _ = Describe("a HierarchicalResourceQuota", func() {
