@@ -123,6 +123,8 @@ fmt: ## Format the code.
 .PHONY: vet
 vet: ## Run go vet.
 	@go vet ./... $(WATCHSET)
+	@cd test/ui && go vet ./...
+	@cd test/gitops && go vet ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint.

@@ -418,7 +418,7 @@ func testQuestions(t *testing.T, c *cluster) {
 				rows = append(rows, []string{how, string(one.Allowed), as, viaText(one.Via), one.Note})
 			}
 			checkTable(p, "Answer", rows)
-			equal(p, "in words", browser.Eval[string](p, `document.querySelector(".answer").textContent`), want.Sentence())
+			equal(p, "in words", browser.Eval[string](p, `document.querySelector(".answer").textContent`), want.Describe())
 		}
 		check(p)
 		p.CheckAxe()
