@@ -80,7 +80,7 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	if t.rows = append(t.rows, row); len(is) > 0 && !row.Ending && (!row.Fixed || q != nil && q.lost != nil) {
 		k.noteUncounted(t, name, q, now)
 	}
-	k.addRefusal(t, name, now)
+	k.addRefusal(t, name, q, now)
 }
 
 // addLimits adds the HierarchicalResourceQuotas of a namespace, and returns the indexes of those that count.
@@ -108,14 +108,26 @@ func (k *known) noteWrites(t *tree, name string, q *quota) {
 }
 
 // addRefusal adds what a namespace was refused, and forgets it when it doesn't even count as the one before.
-func (k *known) addRefusal(t *tree, name string, now time.Time) {
+func (k *known) addRefusal(t *tree, name string, q *quota, now time.Time) {
 	refusal, refused := k.refusals[name]
 	switch {
 	case refused && now.Sub(refusal.At) < budget.RefusalHolds:
-		t.refusals[name] = refusal
+		// A controller that has used what it got will be refused again: it gets more before it waits longer.
+		refusal.Again = refusal.Again || q != nil && q.hasUsedUp(refusal)
+		k.refusals[name], t.refusals[name] = refusal, refusal
 	case refused && now.Sub(refusal.At) > budget.RefusedBefore:
 		delete(k.refusals, name)
 	}
+}
+
+// hasUsedUp reports whether the share was raised since a refusal, and is too small again.
+func (q *quota) hasUsedUp(refusal budget.Refusal) bool {
+	for key, amount := range refusal.Requested {
+		if q.spec[key] > refusal.Share[key] && q.spec[key]-q.used[key] < amount {
+			return true
+		}
+	}
+	return false
 }
 
 func (k *known) noteUncounted(t *tree, name string, q *quota, now time.Time) {

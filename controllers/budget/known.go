@@ -288,6 +288,7 @@ func (k *known) takeRefusal(namespace, message string, now time.Time) (wait time
 		k.refusals[namespace] = was
 		return left, true
 	}
-	k.refusals[namespace] = budget.Refusal{At: now, Requested: requested, Again: before && now.Sub(was.At) < budget.RefusedBefore}
+	k.refusals[namespace] = budget.Refusal{At: now, Requested: requested, Share: q.spec,
+		Again: before && now.Sub(was.At) < budget.RefusedBefore}
 	return 0, true
 }

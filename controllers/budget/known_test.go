@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -86,5 +87,34 @@ func TestARefusalOfTheRepetitionSaysNothingAboutALostWrite(t *testing.T) {
 	}
 	if q := r.known.read("web"); q.lost == nil {
 		t.Errorf("%+v forgets a write that may be carried out yet", q)
+	}
+}
+
+func TestWhoHasUsedUpWhatItGotCountsAsRefusedAgain(t *testing.T) {
+	k := newKnown()
+	take := func(version string, share, used int64) {
+		list := func(n int64) corev1.ResourceList { return budget.Amounts{"pods": n}.List() }
+		k.takeQuota(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "web", UID: "1", ResourceVersion: version},
+			Spec:   corev1.ResourceQuotaSpec{Hard: list(share)},
+			Status: corev1.ResourceQuotaStatus{Hard: list(share), Used: list(used)}})
+	}
+	isAgain := func() bool {
+		gathered := &tree{refusals: map[string]budget.Refusal{}}
+		k.addRefusal(gathered, "web", k.quotas["web"], time.Now())
+		return gathered.refusals["web"].Again
+	}
+	take("1", 1, 1)
+	requested := corev1.ResourceList{"pods": resource.MustParse("1")}
+	if _, refused := k.takeRefusal("web", budget.FormatRefusal(requested, requested, requested), time.Now()); !refused || isAgain() {
+		t.Fatal("the first refusal is none, or counts as a repetition")
+	}
+	if take("2", 15, 1); isAgain() {
+		t.Error("it has used nothing of what it got")
+	}
+	if take("3", 15, 15); !isAgain() {
+		t.Error("it has used up what it got")
+	}
+	if take("4", 30, 15); !isAgain() {
+		t.Error("what it got since is forgotten")
 	}
 }

@@ -47,7 +47,9 @@ type Refusal struct {
 	At time.Time
 	// Requested is what one object needs.
 	Requested Amounts
-	// Again reports that the namespace was refused within RefusedBefore before, too.
+	// Share is what the namespace had then.
+	Share Amounts
+	// Again reports that the namespace was refused within RefusedBefore before, too, or has used up what it got for this refusal.
 	Again bool
 }
 

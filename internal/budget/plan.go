@@ -9,8 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// recallsAtOnce is how many shares one pass lowers for a resource. A few writes serve most requests; the next pass lowers more.
-const recallsAtOnce = 8
+// recallsAtOnce is how many shares one pass lowers for a resource, so that a large tree doesn't wait for the writes of one request. The next
+// pass lowers more.
+const recallsAtOnce = 32
 
 // Plan returns the shares that must be written, in the order of rows: none if all is as it should be. A share that is raised fits into what
 // is room now. A share that is lowered makes room in a later pass, when the API server has counted it. refusals are by namespace.
@@ -33,10 +34,9 @@ type pass struct {
 	sums   []sum     // by the index of the limit
 	// pending are the rows that were refused within RefusalHolds, by index. Their shares are lowered only where a limit is exceeded.
 	pending map[int]Refusal
-	// recall is what is missing below a limit for the namespaces that were refused, by the index of the limit. It has an entry, which may be
-	// 0, for each resource that such a namespace waits for.
+	// recall is what is missing below a limit for the namespaces that were refused, by the index of the limit.
 	recall []Amounts
-	// waiting is how many of these namespaces lack a resource below a limit, by the index of the limit.
+	// waiting is how many namespaces below a limit were refused a resource, and can be served, by the index of the limit.
 	waiting []Amounts
 }
 
@@ -117,7 +117,7 @@ func (p *pass) givePending() {
 	wishes := map[int]Amounts{}
 	p.countWaiting()
 	for i, refusal := range p.pending {
-		if p.rows[i].IsCounted() && p.canServe(i, refusal) {
+		if p.canServe(i, refusal) {
 			wishes[i] = p.planWish(i, refusal)
 		}
 	}
@@ -130,26 +130,32 @@ func (p *pass) givePending() {
 	}
 }
 
-// countWaiting counts the refused namespaces below each limit whose shares are too small, by resource.
+// countWaiting counts the refused namespaces below each limit, by resource.
 func (p *pass) countWaiting() {
 	for i, refusal := range p.pending {
+		if !p.canServe(i, refusal) {
+			continue
+		}
 		for key := range refusal.Requested {
 			for _, l := range p.rows[i].Under {
-				if p.isShort(i, key, refusal) {
-					p.waiting[l].add(key, 1)
-				}
+				p.waiting[l].add(key, 1)
 			}
 		}
 	}
 }
 
-// planWish is by how much the promise to a refused namespace is to grow.
+// planWish is by how much the promise to a refused namespace is to grow. One that was refused again has the room for its next objects before
+// it is refused once more.
 func (p *pass) planWish(i int, refusal Refusal) Amounts {
 	wish := Amounts{}
 	for key, requested := range refusal.Requested {
-		if p.isShort(i, key, refusal) {
-			unused := max(p.shares[i][key]-p.rows[i].Used[key], 0)
-			wish[key] = max(requested, p.fairPart(i, key, refusal)) - unused
+		share, limited := p.shares[i][key]
+		if !limited || share == unset {
+			continue
+		}
+		unused, part := max(share-p.rows[i].Used[key], 0), p.fairPart(i, key, refusal)
+		if share-p.rows[i].Used[key] < requested || refusal.Again && unused < part/2 {
+			wish[key] = part - unused
 		}
 	}
 	return wish
@@ -157,6 +163,9 @@ func (p *pass) planWish(i int, refusal Refusal) Amounts {
 
 // canServe reports whether a refused object fits into what is free. If one resource is used up, no namespace loses room of another for it.
 func (p *pass) canServe(i int, refusal Refusal) bool {
+	if !p.rows[i].IsCounted() {
+		return false
+	}
 	for key, requested := range refusal.Requested {
 		if _, limited := p.shares[i][key]; limited && p.freeFor(i, key) < requested {
 			return false
@@ -165,20 +174,14 @@ func (p *pass) canServe(i int, refusal Refusal) bool {
 	return true
 }
 
-// isShort reports whether the share of a refused namespace is too small for the object that it was refused.
-func (p *pass) isShort(i int, key corev1.ResourceName, refusal Refusal) bool {
-	share, limited := p.shares[i][key]
-	return limited && share != unset && share-p.rows[i].Used[key] < refusal.Requested[key]
-}
-
-// fairPart is which amount of what is free a refused namespace may have unused: an equal part among those that wait below the same limit,
-// and one part that stays free unless the namespace was refused shortly before.
+// fairPart is which amount of what is free a refused namespace may have unused: what its object needs, and at least an equal part among those
+// that were refused below the same limit, and one part that stays free unless the namespace was refused shortly before.
 func (p *pass) fairPart(i int, key corev1.ResourceName, refusal Refusal) int64 {
-	waiting := p.waiting[p.tightestLimit(i, key)][key]
+	parts := p.waiting[p.tightestLimit(i, key)][key]
 	if !refusal.Again {
-		waiting++
+		parts++
 	}
-	return p.freeFor(i, key) / max(waiting, 1)
+	return max(refusal.Requested[key], p.freeFor(i, key)/max(parts, 1))
 }
 
 // noteRecall notes by how much the room below each limit above a namespace is too small for a wish, if one of them has too little room.
@@ -215,8 +218,8 @@ func (p *pass) onTheWay(l int, key corev1.ResourceName) (amount int64) {
 	return amount
 }
 
-// lowerShares takes what is missing below a limit; from namespaces that were refused only if pending is true.
-func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64, pending bool) {
+// lowerShares takes what is missing below a limit. A namespace that was refused keeps its fair part, unless all is true.
+func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64, all bool) {
 	if missing <= 0 {
 		return
 	}
@@ -226,9 +229,14 @@ func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64, pendin
 	}
 	var candidates []unused
 	for i, share := range p.shares {
-		_, waits := p.pending[i]
-		free := (pending || !waits) && !p.rows[i].Fixed
-		if amount := share[key] - p.rows[i].Used[key]; amount > 0 && free && slices.Contains(p.rows[i].Under, l) {
+		if p.rows[i].Fixed || share[key] <= p.rows[i].Used[key] || !slices.Contains(p.rows[i].Under, l) {
+			continue
+		}
+		amount := share[key] - p.rows[i].Used[key]
+		if refusal, waits := p.pending[i]; waits && !all {
+			amount -= p.fairPart(i, key, refusal)
+		}
+		if amount > 0 {
 			candidates = append(candidates, unused{i, amount})
 		}
 	}
@@ -244,7 +252,7 @@ func (p *pass) lowerShares(l int, key corev1.ResourceName, missing int64, pendin
 }
 
 // growLow raises a share of which an eighth or less is unused, by what is used and at most a quarter of the room, so that most objects are
-// never refused. While a namespace waits for what is recalled, no share below the same limit grows.
+// never refused. While the resource is kept for a namespace that was refused, no share below the same limit grows.
 func (p *pass) growLow() {
 	for i, share := range p.shares {
 		row := &p.rows[i]
@@ -253,7 +261,7 @@ func (p *pass) growLow() {
 		}
 		for _, key := range sortedKeys(share) {
 			unused, room := share[key]-row.Used[key], int64(0)
-			if room, _ = p.roomFor(i, key); p.isAwaited(i, key) || share[key] < row.Spec[key] {
+			if room, _ = p.roomFor(i, key); p.isKept(i, key) || share[key] < row.Spec[key] {
 				continue
 			}
 			step := max(room/4, unitOf(key))
@@ -264,9 +272,9 @@ func (p *pass) growLow() {
 	}
 }
 
-// isAwaited reports whether a namespace below one of the same limits waits for the resource: nothing is taken that is kept for it.
-func (p *pass) isAwaited(i int, key corev1.ResourceName) bool {
-	return slices.ContainsFunc(p.rows[i].Under, func(l int) bool { _, ok := p.recall[l][key]; return ok })
+// isKept reports whether the resource is kept for a namespace below one of the same limits that was refused.
+func (p *pass) isKept(i int, key corev1.ResourceName) bool {
+	return slices.ContainsFunc(p.rows[i].Under, func(l int) bool { return p.waiting[l][key] > 0 })
 }
 
 // raiseShare adds an amount to a share, and to what is promised below the limits above; an amount below 0 counts as 0. A share that is less

@@ -55,6 +55,14 @@ var _ = Describe("shares", func() {
 			r.holds(10)
 		})
 
+	It("QUOTA-42 a Deployment of the whole limit in one namespace gets what the others have unused, too", func(ctx SpecContext) {
+		f := plant(ctx, world, pods(10))
+		r := f.record(ctx)
+		f.deploy(ctx, f.web, 10)
+		f.awaitPods(ctx, f.web, 10)
+		r.holds(10)
+	})
+
 	It("QUOTA-12 what one namespace has unused goes to another that is refused", func(ctx SpecContext) {
 		f := plant(ctx, world, pods(10))
 		r := f.record(ctx)
