@@ -41,8 +41,8 @@ const (
 	// operator must write: an access object, a copy, or a distributed copy. Condition Ready of a SubNamespace: another namespace of the same
 	// tree has the name; the operator creates the namespace when the name is free.
 	ReasonConflict Reason = "Conflict"
-	// Condition AccessReady, Events: the group of sudoers is bound by bindings that are not the operator's and that existed before the first
-	// grant. Sudo is not granted until they are deleted.
+	// Condition AccessReady, Events: bindings that are not the operator's named the group of sudoers, or user `warren:sudo:<tenant>`, before
+	// the first grant. See [the two forms of sudo](../guides/sudo-modes.md).
 	ReasonGroupInUse Reason = "GroupInUse"
 	// Condition AccessReady, Event: one subject of a list gets no rights; all others do. The message names it and the rule.
 	ReasonSubjectRefused Reason = "SubjectRefused"
@@ -352,6 +352,6 @@ const (
 
 // Reasons of Events on the ClusterRole of users.
 const (
-	// Event on the ClusterRole of users: what the ClusterRole grants differs from the vetted list.
+	// Event on the ClusterRole of users: the findings about this ClusterRole have changed. See `kubectl warren vet`.
 	ReasonUserRoleChanged Reason = "UserRoleChanged"
 )

@@ -36,7 +36,7 @@ var (
 	}, []string{"mode"})
 	boundElsewhere = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "warren_sudo_groups_bound_elsewhere",
-		Help: "Bindings of groups of sudoers that are not the operator's and are older than the first grant of sudo, which waits for their " +
+		Help: "Bindings of groups or users of sudo that are not the operator's and are older than the first grant, which waits for their " +
 			"deletion in mode Legacy.",
 	})
 	objectCount = &objectCollector{desc: prometheus.NewDesc(
