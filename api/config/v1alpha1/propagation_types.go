@@ -16,8 +16,7 @@ type Propagation struct {
 	// scope Namespaces where nothing binds it in the whole cluster (component hardened). Default false.
 	BindOwnRole bool `json:"bindOwnRole"`
 
-	// ExcludedLabels and ExcludedAnnotations are keys that no copy gets. Default: those of Argo CD, Helm and Flux, which would prune
-	// the copies. Also all labels of Kubernetes itself, and those of its annotations that hold the state of one object.
+	// ExcludedLabels and ExcludedAnnotations are keys that no copy gets. The defaults are in docs/reference/configuration.md.
 	ExcludedLabels      Globs `json:"excludedLabels"`
 	ExcludedAnnotations Globs `json:"excludedAnnotations"`
 

@@ -23,10 +23,9 @@ import (
 
 const releaseHelp = `Takes the operator off a cluster: manager release [--kubeconfig FILE] [--operator-namespace NAME]
 
-It deletes Warren's webhook configurations, policy bindings and policies, scales the operator's Deployment to 0, waits
-until its pods are gone, takes Warren's finalizers off LNamespaces and SubNamespaces, and deletes the RoleBindings
-warren:operator, which component hardened writes. No namespace and no object of a user is deleted. It asks nothing,
-may be repeated at any time, and goes on where it was interrupted. Run it as a cluster admin.
+It deletes webhooks and policies, stops the operator and frees objects that Warren's finalizers hold. No namespace and no
+object of a user is deleted. It asks nothing, may be repeated at any time, and goes on where it was interrupted. Run it
+as a cluster admin.
 `
 
 // releaser takes the operator off one cluster.
