@@ -44,8 +44,8 @@ const (
 	// LNamespace: the namespaces have the labels of the configuration's `billing.namespaceLabels`. Ready: unchanged, because only reports
 	// outside of the operator read these labels. A Warning Event names the label.
 	ConditionBillingLabelled ConditionType = "BillingLabelled"
-	// LNamespace: the budget of the tree holds. It exists only with a budget. Ready: False with `NotInstalled`, `Invalid` and `NotCounted`.
-	// `Exceeded` changes nothing: nothing new is admitted, as with a full ResourceQuota.
+	// LNamespace: the budget of the tree holds. It exists only with a budget. Ready: False with `NotInstalled`, `Forbidden`,
+	// `Invalid` and `NotCounted`. `Exceeded` changes nothing: nothing new is admitted, as with a full ResourceQuota.
 	ConditionBudgetEnforced ConditionType = "BudgetEnforced"
 	// ResourceDistribution: no other object has the name of a copy. Ready: False, unless `conflictPolicy` allows other targets to be served:
 	// then True with `Skipped`, because the spec asks for that.

@@ -48,8 +48,8 @@ const (
 	ReasonSubjectRefused Reason = "SubjectRefused"
 	// Condition AccessReady: the ClusterRole that `access.userClusterRole` names does not exist.
 	ReasonUserClusterRoleMissing Reason = "UserClusterRoleMissing"
-	// Condition AccessReady, a failure of a ResourceDistribution: the API server refuses a request of the operator, because the operator
-	// lacks a right.
+	// Conditions AccessReady, BudgetEnforced, Ready of a HierarchicalResourceQuota, a failure of a ResourceDistribution: the API server
+	// refuses a request of the operator, because the operator lacks a right.
 	ReasonForbidden Reason = "Forbidden"
 
 	// Condition AccessReady: controller `access` is switched off, so the operator neither grants nor revokes rights of tenants. Condition

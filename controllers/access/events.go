@@ -120,19 +120,24 @@ func (a *announcer) announceBindings(tenant *v1alpha1.LNamespace, seen *facts, b
 	if told == now || len(elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
 		return
 	}
-	group, effect := v1alpha1.SudoersGroup(tenant.Name), "the operator grants no sudo there while this binding exists"
+	effect := "the operator grants no sudo there while this binding exists"
 	if !seen.groupInUse() {
 		effect = "such a binding gives sudoers no rights in mode Constrained, but stops sudo in mode Legacy: a cluster admin should delete it"
 		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse,
-			fmt.Sprintf("group %s is bound outside of this tenant; %s", group, effect))
+			fmt.Sprintf("%s is bound outside of this tenant; %s", sudoersOf(tenant), effect))
 	}
 	for _, h := range elsewhere {
 		object := &corev1.ObjectReference{
 			APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: h.key.Kind, Namespace: h.key.Namespace, Name: h.key.Name, UID: h.uid,
 		}
 		a.events.Eventf(object, corev1.EventTypeWarning, string(v1alpha1.ReasonGroupInUse),
-			"this binding names group %s, which sudoers of LNamespace %s impersonate; %s", group, tenant.Name, effect)
+			"this binding names %s, which sudoers of LNamespace %s impersonate; %s", sudoersOf(tenant), tenant.Name, effect)
 	}
+}
+
+// sudoersOf names, in a message, whom a tenant's sudoers impersonate.
+func sudoersOf(tenant *v1alpha1.LNamespace) string {
+	return fmt.Sprintf("group %s or user %s", v1alpha1.SudoersGroup(tenant.Name), grants.SudoUser(tenant.Name))
 }
 
 func (a *announcer) sendEvent(tenant *v1alpha1.LNamespace, kind string, reason v1alpha1.Reason, message string) {

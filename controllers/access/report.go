@@ -56,9 +56,8 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	if seen.groupInUse() {
 		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,
-			message: fmt.Sprintf("group %s was already bound outside of this tenant before the first grant of sudo: no sudo is granted until "+
-				"a cluster admin deletes those bindings (kubectl warren doctor names them)",
-				v1alpha1.SudoersGroup(tenant.Name))})
+			message: fmt.Sprintf("%s was already bound outside of this tenant before the first grant of sudo: no sudo is granted until "+
+				"a cluster admin deletes those bindings (kubectl warren doctor names them)", sudoersOf(tenant))})
 	}
 	if seen.group.forbidden != "" && seen.input.Forms.Legacy {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: seen.group.forbidden})

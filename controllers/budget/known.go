@@ -23,6 +23,7 @@ type state int
 const (
 	unknown   state = iota // the watches have shown nothing yet
 	missing                // component budgets is not installed
+	forbidden              // the operator lacks the rights that component budgets has
 	installed              // the ResourceQuotas and HierarchicalResourceQuotas that exist are known
 )
 
@@ -34,8 +35,8 @@ type known struct {
 	// limits are the HierarchicalResourceQuotas, by namespace and name.
 	limits   map[string]map[string]*v1alpha1.HierarchicalResourceQuota
 	refusals map[string]budget.Refusal // by namespace
-	// watches are the states of the watches of ResourceQuotas and of HierarchicalResourceQuotas.
-	watches [2]watchset.State
+	// watches are the states of the watches of ResourceQuotas, of HierarchicalResourceQuotas and of Events.
+	watches [3]watchset.State
 }
 
 // quota is a share as it is in the cluster.
@@ -66,8 +67,10 @@ func (k *known) readState() state {
 	result := installed
 	for _, one := range k.watches {
 		switch one {
-		case watchset.Forbidden, watchset.NotServed:
+		case watchset.NotServed:
 			return missing
+		case watchset.Forbidden:
+			return forbidden
 		case watchset.Synced, watchset.Degraded:
 		default:
 			result = unknown
@@ -76,11 +79,14 @@ func (k *known) readState() state {
 	return result
 }
 
-// isMissing waits until it is known whether component budgets is installed, and reports whether it is not.
-func (k *known) isMissing(ctx context.Context) bool {
+// isOff reports whether nothing can be written.
+func (s state) isOff() bool { return s == missing || s == forbidden }
+
+// isOff waits until it is known whether component budgets is installed, and reports whether nothing can be written.
+func (k *known) isOff(ctx context.Context) bool {
 	for k.readWatch(watchOfLimits) == "" && pause.For(ctx, pace) == nil {
 	}
-	return k.readState() == missing
+	return k.readState().isOff()
 }
 
 func (k *known) readWatch(i int) watchset.State {

@@ -186,7 +186,7 @@ func (r *Reconciler) AwaitsShare(namespace string) bool {
 	s := r.View.Snapshot()
 	place := s.Place(namespace)
 	// While it is not known whether the component is installed, rights wait.
-	if !place.InTree() || r.known.readState() == missing {
+	if !place.InTree() || r.known.readState().isOff() {
 		return false
 	}
 	limited := len(s.Limits(place.Path[0]).Hard) > 0

@@ -106,6 +106,10 @@ func (t *tree) judge(l int, used budget.Amounts, is state) verdict {
 		v.reason, v.message = v1alpha1.ReasonNotInstalled, "component budgets is not installed, so nothing limits the tree: a cluster admin "+
 			"installs it, or removes the limit"
 		return v
+	case is == forbidden:
+		v.reason, v.message = v1alpha1.ReasonForbidden, "the operator may not watch HierarchicalResourceQuotas, ResourceQuotas or Events, so "+
+			"nothing new is limited: a cluster admin installs component budgets with its rights, or removes the limit"
+		return v
 	case !t.inTree:
 		v.reason, v.message = v1alpha1.ReasonNotInTree, "the namespace is in no tree, so nothing is limited: delete this object, or place the "+
 			"namespace in a tree"

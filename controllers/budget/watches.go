@@ -119,7 +119,7 @@ func (r *Reconciler) sinkOfEvents() watchset.Sink {
 		Listed:  func(_, _ string, _ []object) input { return func() {} },
 		Seen:    func(one object) input { return func() { r.takeEvent(one) } },
 		Left:    func(object) input { return func() {} },
-		Changed: func(string, watchset.Status) input { return func() {} },
+		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfEvents, now) } },
 	}
 }
 
@@ -134,6 +134,7 @@ func (r *Reconciler) takeEvent(one *corev1.Event) {
 const (
 	watchOfQuotas = iota
 	watchOfLimits
+	watchOfEvents
 )
 
 func (r *Reconciler) takeState(watch int, now watchset.Status) {

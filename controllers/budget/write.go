@@ -120,7 +120,7 @@ func (r *Reconciler) readShare(ctx context.Context, namespace string) error {
 // takeOver waits until a late write of the leader before would show, and reads all shares. Without component budgets, nothing was written.
 func (r *Reconciler) takeOver(ctx context.Context) error {
 	_ = pause.For(ctx, takeover)
-	for ctx.Err() == nil && !r.known.isMissing(ctx) {
+	for ctx.Err() == nil && !r.known.isOff(ctx) {
 		all := &corev1.ResourceQuotaList{}
 		err := r.Live.List(ctx, all, client.MatchingFields{"metadata.name": budget.QuotaName})
 		if err == nil {

@@ -11,20 +11,24 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// groupsOfSudoers returns the groups among a binding's subjects that may be the sudoers of a tenant. SudoUser, which
-// sudoers who are a Group or a ServiceAccount impersonate, counts as its tenant's group: a right bound to that user is
-// as good as one bound to the group.
+// SudoersAmong returns the tenant whose sudoers get what is bound to a subject: the group of sudoers, or SudoUser, which
+// sudoers who are a Group or a ServiceAccount impersonate.
+func SudoersAmong(subject rbacv1.Subject) (tenant string, is bool) {
+	switch subject.Kind {
+	case rbacv1.UserKind:
+		return strings.CutPrefix(subject.Name, v1alpha1.SudoUserPrefix)
+	case rbacv1.GroupKind:
+		return strings.CutSuffix(subject.Name, v1alpha1.SudoersSuffix)
+	}
+	return "", false
+}
+
+// groupsOfSudoers returns the groups of sudoers that get what a binding grants.
 func groupsOfSudoers(binding Object) []string {
 	var names []string
 	for _, subject := range Subjects(binding) {
-		group := subject.Name
-		if tenant, isSudo := strings.CutPrefix(subject.Name, v1alpha1.SudoUserPrefix); isSudo && subject.Kind == rbacv1.UserKind {
-			group = v1alpha1.SudoersGroup(tenant)
-		} else if subject.Kind != rbacv1.GroupKind || !strings.HasSuffix(group, v1alpha1.SudoersSuffix) {
-			continue
-		}
-		if !slices.Contains(names, group) {
-			names = append(names, group)
+		if tenant, is := SudoersAmong(subject); is && !slices.Contains(names, v1alpha1.SudoersGroup(tenant)) {
+			names = append(names, v1alpha1.SudoersGroup(tenant))
 		}
 	}
 	return names

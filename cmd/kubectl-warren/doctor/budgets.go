@@ -33,6 +33,10 @@ func judgeBudgets(tenants map[v1alpha1.Reason][]string) Check {
 		return warnOf(budgetsName, "hard is set for "+forest.Few(idle)+", but component budgets is not installed: nothing limits these tenants",
 			"add component budgets to your overlay, or remove limits.hard")
 	}
+	if idle := tenants[v1alpha1.ReasonForbidden]; len(idle) > 0 {
+		return warnOf(budgetsName, "the operator lacks rights for the budgets of "+forest.Few(idle)+": nothing new is limited",
+			"apply component budgets of your overlay again, or remove limits.hard")
+	}
 	if uncounted := tenants[v1alpha1.ReasonNotCounted]; len(uncounted) > 0 {
 		return warnOf(budgetsName, "Kubernetes has not counted a ResourceQuota of "+forest.Few(uncounted)+": people have no rights in these "+
 			"namespaces before", "read the message of condition BudgetEnforced, and look at the log of kube-controller-manager")

@@ -18,6 +18,8 @@ func TestBudgets(t *testing.T) {
 			"the budgets of all tenants hold"},
 		"not installed": {map[v1alpha1.Reason][]string{v1alpha1.ReasonNotInstalled: {"payments"}}, Warning,
 			"hard is set for payments, but component budgets is not installed"},
+		"not allowed": {map[v1alpha1.Reason][]string{v1alpha1.ReasonForbidden: {"payments"}}, Warning,
+			"the operator lacks rights for the budgets of payments"},
 		"not counted": {map[v1alpha1.Reason][]string{v1alpha1.ReasonNotCounted: {"payments"}}, Warning,
 			"Kubernetes has not counted a ResourceQuota of payments"},
 	} {

@@ -15,8 +15,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// checkSudoGroups looks for bindings of a tenant's group of sudoers outside of that tenant's tree. Every later sudoer,
-// and any user who creates a tenant of that name, would get the rights of these bindings.
+// checkSudoGroups looks for bindings of a tenant's group of sudoers, or of the user that stands for it, outside of that
+// tenant's tree. Every later sudoer, and any user who creates a tenant of that name, would get the rights of these
+// bindings.
 func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
 	trees := map[string]map[string]string{} // namespace → labels
@@ -26,32 +27,32 @@ func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	}
 	var foreign []string
 	err = gather.ListEach(ctx, p.API, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
-		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
+		foreign = append(foreign, sudoersOutOfPlace(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
 	})
 	if err != nil {
 		return warnOfFailedList(name, "ClusterRoleBindings", err)
 	}
 	err = gather.ListEach(ctx, p.API, &rbacv1.RoleBindingList{}, func(o client.Object) {
-		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
+		foreign = append(foreign, sudoersOutOfPlace(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
 	})
 	if err != nil {
 		return warnOfFailedList(name, "RoleBindings", err)
 	}
 	if len(foreign) == 0 {
-		return passOf(name, "no group *"+v1alpha1.SudoersSuffix+" is bound outside of its tenant")
+		return passOf(name, "no group *"+v1alpha1.SudoersSuffix+" and no user "+v1alpha1.SudoUserPrefix+"* is bound outside of its tenant")
 	}
 	return warnOf(name, "bound outside of their tenants: "+forest.Few(foreign),
-		"remove these bindings, or bind groups of another name")
+		"remove these bindings, or bind groups and users of other names")
 }
 
-// groupsOutOfPlace returns the groups of sudoers to which a binding grants a role outside of their tenant's tree. It
+// sudoersOutOfPlace returns the groups and users of sudoers to which a binding grants a role outside of their tenant's tree. It
 // leaves out the operator's own binding by which sudoers may edit their LNamespace. tree are the labels of the
 // binding's namespace; none for a ClusterRoleBinding.
-func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map[string]string) []string {
+func sudoersOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map[string]string) []string {
 	var found []string
 	for _, s := range subjects {
-		tenant, sudoers := strings.CutSuffix(s.Name, v1alpha1.SudoersSuffix)
-		if s.Kind != rbacv1.GroupKind || !sudoers {
+		tenant, sudoers := grants.SudoersAmong(s)
+		if !sudoers {
 			continue
 		}
 		_, within := tree[v1alpha1.TreeLabel(tenant)]

@@ -240,7 +240,8 @@ var _ = Describe("faults", Ordered, func() {
 })
 
 var _ = Describe("a cluster without component budgets", func() {
-	It("QUOTA-05 the operator says NotInstalled, and the tenant is not Ready", func(ctx SpecContext) {
+	It("QUOTA-05 the operator says NotInstalled, and the tenant is not Ready; QUOTA-43 with the CRD, and without the rights of the component, "+
+		"it says Forbidden", func(ctx SpecContext) {
 		w, err := devcluster.Start(ctx, devcluster.Options{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
@@ -250,6 +251,11 @@ var _ = Describe("a cluster without component budgets", func() {
 		lns := &v1alpha1.LNamespace{}
 		Expect(f.Admin().Get(ctx, client.ObjectKey{Name: f.root}, lns)).To(Succeed())
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)).To(HaveField("Reason", "NotInstalled"))
+
+		definitions, err := devcluster.Render("config/crd/budgets")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), definitions)).To(Succeed())
+		Expect(f.awaitBudget(ctx, v1alpha1.ReasonForbidden, "")).To(ContainSubstring("installs component budgets with its rights"))
 	})
 })
 

@@ -131,17 +131,19 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 				HaveField("Advice", HaveSuffix("kubectl delete apiservice "+name))))
 	})
 
-	It("sees groups of sudoers that are bound outside of their tenants", func(ctx SpecContext) {
-		group := build.RBACGroup("shop-sudoers")
+	It("sees groups of sudoers, and the users that stand for them, that are bound outside of their tenants", func(ctx SpecContext) {
+		group, user := build.RBACGroup("shop-sudoers"), build.RBACUser("warren:sudo:shop")
 		create(ctx,
 			build.Root("shop", v1alpha1.TreeLabel("shop"), "0"), build.RoleBinding("shop", "theirs", "cluster-admin", group),
 			build.Namespace("outside"), build.RoleBinding("outside", "odd", "view", group),
+			build.RoleBinding("shop", "theirs-too", "view", user), build.ClusterRoleBinding("everywhere", "view", user),
 			build.ClusterRoleBinding("wide", "view", build.RBACUser("bob"), group))
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
 		Expect(checks["sudoers-groups"].Status).To(Equal("warning"))
 		Expect(checks["sudoers-groups"].Message).To(SatisfyAll(
 			ContainSubstring("shop-sudoers in RoleBinding outside/odd"), ContainSubstring("shop-sudoers in ClusterRoleBinding wide"),
+			ContainSubstring("warren:sudo:shop in ClusterRoleBinding everywhere"),
 			Not(ContainSubstring("theirs"))))
 	})
 

@@ -49,8 +49,8 @@ var _ = Describe("sudo in mode Constrained", func() {
 			}
 		}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
 		f.event(ctx, f.own("payments"), v1alpha1.ReasonGroupInUse,
-			"group "+group+" is bound outside of this tenant; such a binding gives sudoers no rights in mode Constrained, but "+
-				"stops sudo in mode Legacy: a cluster admin should delete it")
+			"group "+group+" or user warren:sudo:"+f.own("payments")+" is bound outside of this tenant; such a binding gives sudoers no rights "+
+				"in mode Constrained, but stops sudo in mode Legacy: a cluster admin should delete it")
 	})
 
 	It("ACC-C03 in mode Constrained, kubectl get, apply, create, delete, explain, api-resources, auth can-i, auth whoami and version "+

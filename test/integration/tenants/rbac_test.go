@@ -174,7 +174,7 @@ var _ = Describe("the access objects", func() {
 			v1alpha1.AnnotationCreator, f.own("carol")), "LNamespace"))
 		lns := f.says(ctx, platform, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).
-			To(ContainSubstring("group " + platform + "-sudoers was already bound outside of this tenant"))
+			To(ContainSubstring("group " + platform + "-sudoers or user warren:sudo:" + platform + " was already bound outside of this tenant"))
 		f.Gone(ctx, pair("warren:sudo:"+platform)...)
 		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
 
