@@ -223,8 +223,9 @@ func (p *planner) planCopy() Action {
 	case at.Namespace != c.from && p.world.Sources.At(from) == nil && p.world.Loss(from) != Confirmed:
 		return p.planRemoval(from)
 	}
-	// Before any update: while the Role is missing or another one, this binding must not exist at all (PROP-I13).
-	if s.Role != "" && !p.hasRole(at, s.Role) {
+	// Before any update: while the Role is missing or another one, this binding must not exist at all (PROP-I13), nor while its source is in
+	// mode create, whose copies are never checked again (PROP-I18).
+	if s.Role != "" && (s.Mode == v1alpha1.ModeCreate || !p.hasRole(at, s.Role)) {
 		return Action{Verb: Delete, Source: from}
 	}
 	other := at.Namespace != c.from || s.Mode != c.mode() || s.Content != c.content

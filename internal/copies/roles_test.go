@@ -79,6 +79,25 @@ func TestPlanOfBindingToRole(t *testing.T) {
 	}
 }
 
+func TestABindingToARoleLeavesModeUpdate(t *testing.T) {
+	t.Run("PROP-I18 the copy of a RoleBinding that names a Role is deleted when its source changes to mode create: nothing would follow "+
+		"its subjects", func(t *testing.T) {
+		kind := func(kind string) schema.GroupKind { return schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: kind} }
+		w := world(acme())
+		for _, one := range []string{"Role", "RoleBinding"} {
+			from := in("acme", kind(one), "s")
+			w.SetKind(kind(one), copies.OptIn, true)
+			w.PutSource(from, &copies.Source{UID: "u", ResourceVersion: "1", Mode: update, Content: content("acme", 1), Size: 100})
+			copiedTo(from.At("a"), "acme", update)(w)
+		}
+		source := w.Sources.At(in("acme", kind("RoleBinding"), "s"))
+		source.Role, source.Mode = "s", v1alpha1.ModeCreate
+		if got := w.Plan(in("a", kind("RoleBinding"), "s")); got.Verb != copies.Delete {
+			t.Errorf("got %v, want a deletion", got)
+		}
+	})
+}
+
 // PROP-L8: limits don't hold back rails of the root, and rails don't count toward the limits of other sources.
 func TestRailsHaveNoLimits(t *testing.T) {
 	w := world(limited(3, -1), aged("acme", 1), aged("acme", 2))

@@ -111,7 +111,8 @@ func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
 		}
 		o := w.at(source)
 		role := roleOf(o)
-		return role != "" && !w.meansSameRole(slot, source, role) || !reflect.DeepEqual(o.rest["roleRef"], before.rest["roleRef"])
+		isUnkept := before.mode() == v1alpha1.ModeUpdate && modeOf(source, o) == v1alpha1.ModeCreate
+		return role != "" && (isUnkept || !w.meansSameRole(slot, source, role)) || !reflect.DeepEqual(o.rest["roleRef"], before.rest["roleRef"])
 	}
 	if !c.server.everSinceBoth(decided, forestSince, unwanted) {
 		c.fail("FLT-M3", "%s is deleted although its source %s exists and wants it", slot, slot.At(from))

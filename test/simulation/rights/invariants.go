@@ -55,7 +55,7 @@ func (h *history) check(p *pass, step grants.Step, before grants.Actual) {
 func (h *history) checkSelf(p *pass, binding *rbacv1.ClusterRoleBinding) {
 	isSelf := slices.Contains(selfIn(grants.Actual{grants.KeyOf(binding): binding}), binding.Name)
 	isWanted := slices.ContainsFunc(h.tenants[p.tenant.Name][p.since:], func(t *v1alpha1.LNamespace) bool {
-		return slices.Contains(selfOf(t), binding.Name)
+		return slices.Contains(selfAllowedBy(t), binding.Name)
 	})
 	if isSelf && !isWanted {
 		fail("FLT-M14", "%s is made for tenant %s, which does not list this sudoer", binding.Name, p.tenant.Name)

@@ -73,15 +73,21 @@ func selfIn(objects grants.Actual) (names []string) {
 // selfOf returns the names that selfIn returns at the end: one for each User who is a sudoer, unless the only sudoer is the only manager.
 func selfOf(tenants ...*v1alpha1.LNamespace) (names []string) {
 	for _, t := range tenants {
-		if t == nil || t.DeletionTimestamp != nil || len(t.Spec.Sudoers) == 1 && slices.Equal(t.Spec.Managers, t.Spec.Sudoers) {
-			continue
-		}
-		for _, sudoer := range t.Spec.Sudoers {
-			if sudoer.Kind == v1alpha1.SubjectUser {
-				names = append(names, "warren:self:"+sudoer.Name)
-			}
+		if t != nil && (len(t.Spec.Sudoers) != 1 || !slices.Equal(t.Spec.Managers, t.Spec.Sudoers)) {
+			names = append(names, selfAllowedBy(t)...)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// selfAllowedBy returns the names that a tenant allows on the way: also an only sudoer who is the only manager may have one until the pair
+// that replaces it stands.
+func selfAllowedBy(t *v1alpha1.LNamespace) (names []string) {
+	for _, sudoer := range t.Spec.Sudoers {
+		if sudoer.Kind == v1alpha1.SubjectUser && t.DeletionTimestamp == nil {
+			names = append(names, "warren:self:"+sudoer.Name)
+		}
+	}
+	return names
 }
