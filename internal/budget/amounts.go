@@ -8,20 +8,32 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// AmountsOf returns quantities as amounts. A fraction of a resource's smallest step counts as a whole one.
+// AmountsOf returns quantities as amounts. A fraction of a resource's smallest step counts as a whole one, and what is too large for a
+// number as the largest.
 func AmountsOf(list corev1.ResourceList) Amounts {
 	if list == nil {
 		return nil
 	}
 	amounts := make(Amounts, len(list))
 	for key, quantity := range list {
-		if isCPU(key) {
+		switch {
+		case quantity.CmpInt64(largestOf(key)) > 0:
+			amounts[key] = math.MaxInt64
+		case isCPU(key):
 			amounts[key] = quantity.MilliValue()
-		} else {
+		default:
 			amounts[key] = quantity.Value()
 		}
 	}
 	return amounts
+}
+
+// largestOf is the largest whole quantity of a resource whose amount is a number.
+func largestOf(key corev1.ResourceName) int64 {
+	if isCPU(key) {
+		return math.MaxInt64/1000 - 1
+	}
+	return math.MaxInt64 - 1
 }
 
 // add adds an amount that is not negative; the sum is at most the largest number.

@@ -15,13 +15,17 @@ import (
 // MaxKeys is how many resources a budget may have.
 const MaxKeys = 16
 
+// longestKey bounds a key, with its prefix.
+const longestKey = 253
+
 // These are the rules of type Budget, for budgets that no API server checks. A test holds both against each other.
 var (
 	plainKeys = sets.New[corev1.ResourceName]("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
 		"persistentvolumeclaims", "services.nodeports", "services.loadbalancers", "cpu", "memory", "ephemeral-storage", "requests.cpu",
 		"requests.memory", "requests.ephemeral-storage", "requests.storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage")
-	otherKeys = regexp.MustCompile(`^(requests[.])?hugepages-[A-Za-z0-9]+$|` +
-		`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+	// A key that Kubernetes refuses would keep all shares below a limit from being written, so names are Kubernetes' qualified names.
+	otherKeys = regexp.MustCompile(`^(requests[.])?hugepages-[A-Za-z0-9]{1,40}$|` +
+		`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 	// operatorKeys count what the operator writes in the namespaces.
 	operatorKeys = sets.New[corev1.ResourceName]("resourcequotas", "count/resourcequotas", "count/limitranges",
 		"count/networkpolicies.networking.k8s.io", "count/roles.rbac.authorization.k8s.io", "count/rolebindings.rbac.authorization.k8s.io",
@@ -38,7 +42,7 @@ func Check(hard v1alpha1.Budget) (problems []string) {
 		amount := hard[key]
 		_, whole := amount.AsInt64()
 		switch {
-		case !plainKeys.Has(key) && !otherKeys.MatchString(string(key)):
+		case !plainKeys.Has(key) && (len(key) > longestKey || !otherKeys.MatchString(string(key))):
 			problems = append(problems,
 				string(key)+": is no resource that a ResourceQuota limits: write one such as pods, requests.cpu or count/jobs.batch")
 		case operatorKeys.Has(key):

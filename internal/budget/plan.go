@@ -191,7 +191,7 @@ func (p *pass) noteRecall(i int, key corev1.ResourceName, wish int64) {
 	}
 	for _, l := range p.rows[i].Under {
 		if hard, ok := p.limits[l].Hard[key]; ok {
-			p.recall[l][key] += max(wish-max(hard-p.sums[l].promised[key], 0), 0)
+			p.recall[l].add(key, max(wish-max(hard-p.sums[l].promised[key], 0), 0))
 		}
 	}
 }
@@ -265,7 +265,7 @@ func (p *pass) growLow() {
 				continue
 			}
 			step := max(room/4, unitOf(key))
-			if unused*8 <= share[key] && unused < step {
+			if unused <= share[key]/8 && unused < step {
 				p.raiseShare(i, key, min(max(row.Used[key], unitOf(key)), step, room))
 			}
 		}

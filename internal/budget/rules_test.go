@@ -2,6 +2,7 @@ package budget_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -89,6 +90,8 @@ func TestPlan(t *testing.T) {
 			rows: []budget.Row{row("a", 1<<62, 1<<62), row("b", 1<<62, 1<<62), row("c", 0, 0), row("d", 1<<62, 1<<62),
 				row("e", 1<<62, 1<<62)},
 			refusals: map[string]budget.Refusal{"c": refused(budget.Amounts{pods: 1}, false)}},
+		"a share as large as numbers go is low only if most of it is used": {limits: []budget.Limit{{Hard: budget.Amounts{pods: 1<<63 - 1}}},
+			rows: []budget.Row{row("a", 1<<61, 0), row("b", 1<<60, 0)}},
 		"a lowered limit takes back what is unused": {limits: ten, rows: []budget.Row{row("a", 9, 7), row("b", 4, 2)},
 			want: []budget.Share{share("a", 7), share("b", 3)}},
 		"without a limit no ResourceQuota is needed": {rows: []budget.Row{{Namespace: "a", Spec: budget.Amounts{pods: 1}}},
@@ -144,6 +147,15 @@ func TestARefusalIsReadAsItWasWritten(t *testing.T) {
 	}
 	if diff := cmp.Diff(budget.AmountsOf(requested), budget.ParseRefusal(message, budget.Amounts{pods: 12})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAQuantityThatIsTooLargeIsTheLargestNumber(t *testing.T) {
+	for key, quantity := range map[corev1.ResourceName]string{cpu: "9E", corev1.ResourceLimitsCPU: "8Ei", pods: "8Ei",
+		corev1.ResourceRequestsMemory: "1e30"} {
+		if got := budget.AmountsOf(corev1.ResourceList{key: resource.MustParse(quantity)})[key]; got != math.MaxInt64 {
+			t.Errorf("%s of %s is %d", quantity, key, got)
+		}
 	}
 }
 

@@ -82,7 +82,9 @@ func TestPlanOfBindingToRole(t *testing.T) {
 func TestABindingToARoleLeavesModeUpdate(t *testing.T) {
 	t.Run("PROP-I18 the copy of a RoleBinding that names a Role is deleted when its source changes to mode create: nothing would follow "+
 		"its subjects", func(t *testing.T) {
-		kind := func(kind string) schema.GroupKind { return schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: kind} }
+		kind := func(kind string) schema.GroupKind {
+			return schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: kind}
+		}
 		w := world(acme())
 		for _, one := range []string{"Role", "RoleBinding"} {
 			from := in("acme", kind(one), "s")

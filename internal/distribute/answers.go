@@ -78,6 +78,10 @@ func (a *answers) takeFound(c CopyWritten) {
 		return
 	}
 	if r := a.runs.at(c.by); r != nil && r == c.run && r.Problem == "" {
+		if r.obstacles.isPast(c.Slot.Namespace, o) { // no watch would show again that it is gone
+			a.queueKeys(c.key())
+			return
+		}
 		r.obstacles.setObstacle(c.Slot.Namespace, o)
 		r.obstacles.keepWatch(r.Distribution)
 	}

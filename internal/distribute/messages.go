@@ -78,8 +78,9 @@ type ObstacleWatch struct {
 
 // ObstaclesListed reports that the watch shows exactly these objects.
 type ObstaclesListed struct {
-	Watch   *ObstacleWatch
-	Objects []*metav1.PartialObjectMetadata
+	Watch           *ObstacleWatch
+	ResourceVersion string
+	Objects         []*metav1.PartialObjectMetadata
 }
 
 // ObstacleSeen reports that the watch has shown an object that is new or has changed.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -20,6 +21,7 @@ type obstacles struct {
 	looked      bool            // they have been listed since this replica knows the distribution
 	watch       *ObstacleWatch  // nil while there is no obstacle
 	watching    bool            // the watch shows all of them
+	shown       string          // the newest resourceVersion that the watch has shown; "" before its list
 	unwatched   watchset.Status // why the watch shows nothing, as it has reported last; zero if it has reported no error
 	lookAt      time.Time       // when obstacles that are not watched are listed again; zero if that was not planned yet
 }
@@ -91,8 +93,22 @@ func (o *obstacles) takeList(d *Distribution, gk schema.GroupKind, all []*metav1
 	return gone
 }
 
+// isPast reports whether the watch has shown already that an object, which an answer has found, is no longer there.
+func (o *obstacles) isPast(namespace string, found *Obstacle) bool {
+	known := o.byNamespace[namespace]
+	return (known == nil || known.UID != found.UID) && forest.IsNewer(o.shown, found.ResourceVersion)
+}
+
+// noteShown notes how new what the watch has shown is.
+func (o *obstacles) noteShown(meta *metav1.PartialObjectMetadata) {
+	if forest.IsNewer(meta.ResourceVersion, o.shown) {
+		o.shown = meta.ResourceVersion
+	}
+}
+
 // takeSeen takes in what the watch has shown in one namespace.
 func (o *obstacles) takeSeen(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) {
+	o.noteShown(meta)
 	if now := readObstacle(o.options.Covered, gk, meta); now == nil {
 		o.removeObstacle(meta.Namespace)
 	} else {
@@ -102,6 +118,7 @@ func (o *obstacles) takeSeen(gk schema.GroupKind, meta *metav1.PartialObjectMeta
 
 // takeGone takes in that an object was deleted, or is a copy now.
 func (o *obstacles) takeGone(meta *metav1.PartialObjectMetadata) {
+	o.noteShown(meta)
 	if known := o.byNamespace[meta.Namespace]; known != nil && known.UID == string(meta.UID) {
 		o.removeObstacle(meta.Namespace)
 	}
@@ -122,7 +139,7 @@ func (o *obstacles) followKind(d *Distribution, hasObstacle bool) {
 func (o *obstacles) keepWatch(d *Distribution) {
 	if o.watch == nil {
 		w := o.watchOf(d)
-		o.watch, o.watching, o.unwatched, o.lookAt = &w, false, watchset.Status{}, time.Time{}
+		o.watch, o.watching, o.shown, o.unwatched, o.lookAt = &w, false, "", watchset.Status{}, time.Time{}
 		o.emitOutput(FollowObstacles{})
 	}
 }

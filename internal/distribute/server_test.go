@@ -145,7 +145,7 @@ func (c *cluster) follow() {
 		objects := c.list(func(meta *metav1.PartialObjectMetadata) bool {
 			return meta.Name == w.Name && meta.Labels[v1alpha1.LabelDistributedBy] != w.Distribution
 		})
-		c.events = append(c.events, ObstaclesListed{w, objects}, ObstacleWatchChanged{w, synced})
+		c.events = append(c.events, ObstaclesListed{w, strconv.Itoa(c.version), objects}, ObstacleWatchChanged{w, synced})
 	}
 }
 

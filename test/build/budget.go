@@ -2,6 +2,7 @@ package build
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -39,7 +40,8 @@ func Budgets() []CheckedBudget {
 		one("count/jobs.batch", "1.5", divided),
 		one("requests.example.com/cpu", "1.5", divided), one("foo", "1", unknown), one("count/", "1", unknown),
 		one("a b/c", "1", unknown), one("count/Foo!", "1", unknown),
-		one("limits.hugepages-2Mi", "1", unknown),
+		one("limits.hugepages-2Mi", "1", unknown), one("a..b/x", "1", unknown), one("a.-b/x", "1", unknown),
+		one("count/"+strings.Repeat("x", 64), "1", unknown), one(strings.Repeat("x", 253)+"/x", "1", unknown),
 		{"17 keys", many, "must have at most 16 items"},
 		one("pods", "100", ""), one("pods", "5", ""), one("pods", "0", ""), one("requests.cpu", "500m", ""), one("requests.storage", "2Ti", ""),
 		one("requests.memory", "1.5Gi", ""), one("count/jobs.batch", "5", ""), one("requests.nvidia.com/gpu", "4", ""),

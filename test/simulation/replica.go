@@ -359,8 +359,8 @@ func (r *replica) followObstacles() {
 		}
 		r.watches = append(r.watches, &watch{name: "obstacles of " + of.Distribution, kind: of.Kind, obstacles: of, cursor: len(r.server.log),
 			selects: isObstacle(of), sink: sink{
-				replace: func(_ int, all []*object) {
-					r.applyRuns(distribute.ObstaclesListed{Watch: of, Objects: metasOf(all)})
+				replace: func(version int, all []*object) {
+					r.applyRuns(distribute.ObstaclesListed{Watch: of, ResourceVersion: strconv.Itoa(version), Objects: metasOf(all)})
 				},
 				put:  func(o *object) { r.applyRuns(distribute.ObstacleSeen{Watch: of, Object: o.meta}) },
 				gone: func(o *object) { r.applyRuns(distribute.ObstacleGone{Watch: of, Object: o.meta}) },
