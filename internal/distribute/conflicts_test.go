@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -383,4 +384,29 @@ func TestALateAnswerMakesNoConflict(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+func TestAListThatCameLateMakesNoConflict(t *testing.T) {
+	t.Run("DIST-D124 a list of objects in the way that is answered after the watch has shown one of them to be gone changes nothing",
+		func(t *testing.T) {
+			c := newCluster(t, "d0", "d1", "d2")
+			c.stranger("d1", "theirs")
+			c.stranger("d2", "theirs")
+			c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
+			c.settle(time.Minute)
+			r := c.state.runs.at("rd")
+			look := ListObstacles{ObstacleWatch: *r.obstacles.watch, of: r.Distribution}
+			late := ObstaclesFound{ListObstacles: look,
+				Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] == "" })}
+			c.remove("d2/settings")
+			for _, event := range c.events {
+				c.applyTo(event)
+			}
+			c.events = nil
+			c.applyTo(late)
+			c.settle(time.Minute)
+			if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "theirs", "d2": "new"}, c.data()); diff != "" {
+				t.Error(diff)
+			}
+		})
 }

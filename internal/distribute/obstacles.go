@@ -193,12 +193,14 @@ func (o *obstacles) isLookDue() bool {
 	return o.watch != nil && !o.watching && !o.lookAt.IsZero() && !o.now.Before(o.lookAt)
 }
 
+// isShown reports whether the watch shows all obstacles.
+func (o *obstacles) isShown() bool { return o.watch != nil && o.watching }
+
 // mustLook reports whether obstacles must be listed now. missing reports that copies are missing. Then obstacles are
 // listed after a start, and with again before each review.
 func (o *obstacles) mustLook(missing, again bool) bool {
-	isShown := o.watch != nil && o.watching
 	// Not for a target that is added later: the answer to the POST of its copy shows an obstacle.
-	return o.isLookDue() || missing && !isShown && (again || !o.looked)
+	return o.isLookDue() || missing && !o.isShown() && (again || !o.looked)
 }
 
 // endLook records that the obstacles were listed, or, with an error, that they could not be: that delays no more than

@@ -103,7 +103,9 @@ func (rs *reviews) endLook(f ObstaclesFound) {
 		rs.queueAfter(reviewKey(r.Name), rs.options.Timing.Pace)
 		return
 	}
-	rs.queueKeys(r.obstacles.takeList(r.Distribution, f.Kind, f.Objects)...)
+	if !r.obstacles.isShown() { // what a watch shows is never older than what it has shown; an answer may be
+		rs.queueKeys(r.obstacles.takeList(r.Distribution, f.Kind, f.Objects)...)
+	}
 	rs.reviewRun(r, true)
 }
 
