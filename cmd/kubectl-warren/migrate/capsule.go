@@ -25,6 +25,8 @@ const (
 	capsuleQuota       = capsuleGroup + "/resource-quota"
 	capsuleLimits      = capsuleGroup + "/limit-range"
 	capsulePolicy      = capsuleGroup + "/network-policy"
+	capsulePool        = "projectcapsule.dev/pool"
+	capsuleGlobalQuota = "projectcapsule.dev/global-resource-quota"
 	capsuleManagedBy   = "projectcapsule.dev/managed-by"
 	capsuleProvisioner = "capsule-namespace-provisioner"
 	capsuleDeleter     = "capsule-namespace-deleter"
@@ -61,6 +63,9 @@ type capsuleEstate struct {
 	// bindings are the RoleBindings that Capsule wrote, and made those that a migration has made, by namespace.
 	bindings map[string][]rbacv1.RoleBinding
 	made     map[string][]string
+	// pools are the quotas over several namespaces, by these, and assigned the names of those that the budget of a Tenant has dealt with.
+	pools    map[string][]quotaOfCapsule
+	assigned map[string]bool
 }
 
 // tenantOfCapsule is a Tenant with its namespaces, sorted.
@@ -75,9 +80,10 @@ type tenantOfCapsule struct {
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	e := &capsuleEstate{Estate: newEmptyEstate(), peer: peer, cluster: c, rules: rules, claims: newCapsuleClaims(c),
 		covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}, bindings: bindingsByNamespace(peer.Replicas),
-		made: namesByNamespace(peer.Made)}
+		made: namesByNamespace(peer.Made), assigned: map[string]bool{}}
 	e.OwnerGroup = capsuleGroup
 	namespaces := e.divideNamespaces()
+	e.readQuotas()
 	if len(peer.Tenants) > 0 && !c.Peer.Record.isMigrationFinished() {
 		e.addEstateGap("deletion of a Tenant", "delete no Tenant and no CustomResourceDefinition of Capsule before kubectl warren migrate "+
 			"capsule --finish: until then the garbage collector would delete the namespaces too")
@@ -177,7 +183,7 @@ func (e *capsuleEstate) placeTenantNamespaces(t tenantOfCapsule) {
 	spec := v1alpha1.LNamespaceSpec{Users: e.usersOfTenant(t), Limits: e.tenantLimitsFor(t, below)}
 	if now := e.cluster.LNamespaces[name]; now != nil && !e.claims.isMadeSinceRecord(now) {
 		e.addEstateGap("LNamespace "+name, "it exists, and its lists and limits stay as they are: compare its users with the owners of the "+
-			"Tenant")
+			"Tenant, and its limits with the Tenant's")
 		spec = now.Spec
 	}
 	e.Tenants[name] = spec
@@ -223,9 +229,18 @@ func joinTextFields[T ~string](fields []T) string {
 	return strings.Join(names, " and ")
 }
 
-// tenantLimitsFor returns the limit of sub-namespaces for the Tenant's quota of namespaces; nil if it has none. A root
-// that Warren makes didn't count in the quota; a root that is one of the Tenant's namespaces did.
+// tenantLimitsFor returns the limits of the LNamespace; nil if it has none.
 func (e *capsuleEstate) tenantLimitsFor(t tenantOfCapsule, below int32) *v1alpha1.Limits {
+	limits := v1alpha1.Limits{SubNamespaces: e.mostNamespacesOf(t, below), Hard: e.budgetOf(t)}
+	if limits.SubNamespaces == nil && len(limits.Hard) == 0 {
+		return nil
+	}
+	return &limits
+}
+
+// mostNamespacesOf returns the limit of sub-namespaces for the Tenant's quota of namespaces; nil if it has none. A root
+// that Warren makes didn't count in the quota; a root that is one of the Tenant's namespaces did.
+func (e *capsuleEstate) mostNamespacesOf(t tenantOfCapsule, below int32) *int32 {
 	quota, found, _ := unstructured.NestedInt64(t.Object, "spec", "namespaceOptions", "quota")
 	if !found {
 		return nil
@@ -240,7 +255,7 @@ func (e *capsuleEstate) tenantLimitsFor(t tenantOfCapsule, below int32) *v1alpha
 				"namespaces below its root", below))
 		most = below
 	}
-	return &v1alpha1.Limits{SubNamespaces: &most}
+	return &most
 }
 
 // findGarbageOwned finds the objects that the garbage collector would delete with Capsule's objects, except the

@@ -15,6 +15,8 @@ import (
 var capsulePeer = peer{
 	word: "capsule", title: "Capsule", namespace: "capsule-system", prefix: "capsule-", group: capsuleGroup,
 	bystander: "capsule-proxy", readGrantRoles: provisionersOfCapsule,
+	except: ",\n" +
+		"but for the ResourceQuotas that limit a Tenant as a whole: --finish deletes them when Warren's own limit the same",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		tenants, served, err := r.listPeerObjects(ctx, capsuleGroup, "Tenant")
 		if err == nil && !served {
@@ -32,6 +34,10 @@ var capsulePeer = peer{
 			found.Others = append(found.Others, objects...)
 		}
 		if err := r.readReplicas(ctx, &found); err != nil {
+			return nil, err
+		}
+		if err := r.readTreeQuotas(ctx, &c.Quotas, client.HasLabels{capsuleQuota}, client.HasLabels{capsulePool},
+			client.HasLabels{capsuleGlobalQuota}); err != nil {
 			return nil, err
 		}
 		review := &authenticationv1.SelfSubjectReview{}
@@ -69,6 +75,8 @@ var writtenByCapsule = []struct {
 }{
 	{roleBindings.GroupKind(), capsuleBinding},
 	{schema.GroupKind{Kind: "ResourceQuota"}, capsuleQuota},
+	{schema.GroupKind{Kind: "ResourceQuota"}, capsulePool},
+	{schema.GroupKind{Kind: "ResourceQuota"}, capsuleGlobalQuota},
 	{schema.GroupKind{Kind: "LimitRange"}, capsuleLimits},
 	{schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}, capsulePolicy},
 }

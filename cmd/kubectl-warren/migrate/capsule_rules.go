@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,6 +16,8 @@ const (
 		". For new namespaces, put NetworkPolicies into a template (spec.template)"
 	byAPolicy = "once Capsule is stopped, nothing enforces it: write a ValidatingAdmissionPolicy for the namespaces with label " +
 		"TENANT.tree.tenancy.warren.dev/depth"
+	ofSeveralTenants = "Its namespaces are not all those of one Tenant that moves: write its spec.quota.hard into spec.limits.hard of an " +
+		"LNamespace, or into a HierarchicalResourceQuota of a part of the tree, then delete these ResourceQuotas"
 	onTheRoot = "the namespaces keep their values; for new namespaces, label or annotate the root, and add the keys to inheritance.labels " +
 		"or inheritance.annotations"
 )
@@ -82,22 +83,12 @@ func isNonEmptyValue(value any) bool {
 	return value != nil
 }
 
-// missTenantQuotas adds a gap for a Tenant's quotas, if it has any. In scope Tenant, Capsule limited their sum over all
-// namespaces; Warren doesn't.
+// missTenantQuotas adds a gap for a Tenant's quotas in scope Namespace, if it has any. Those in scope Tenant become a budget.
 func (e *capsuleEstate) missTenantQuotas(t tenantOfCapsule) {
 	items, _, _ := unstructured.NestedSlice(t.Object, "spec", "resourceQuotas", "items")
-	if len(items) == 0 {
-		return
+	if len(items) > 0 && quotaScopeOf(t) == scopeNamespace {
+		e.addEstateGap("resourceQuotas.items of Tenant "+t.GetName(), inATemplate)
 	}
-	what := "resourceQuotas.items of Tenant " + t.GetName()
-	if nestedText(t.Object, "spec", "resourceQuotas", "scope") == "Namespace" {
-		e.addEstateGap(what, inATemplate)
-		return
-	}
-	e.addEstateGap(what, fmt.Sprintf("its scope is Tenant, and Warren does not limit the sum of %d namespaces: each ResourceQuota "+
-		"keeps the value that Capsule wrote last. "+
-		"Divide the sum: put one ResourceQuota with the share of a single namespace into a template, which gives it to every namespace. "+
-		"Set spec.limits.subNamespaces too, so that the shares together stay below the sum", len(t.namespaces)))
 }
 
 // othersOfCapsule are kinds of Capsule's that have no counterpart, and what to do instead.
@@ -106,11 +97,10 @@ var othersOfCapsule = map[string]string{
 		"with tenancy.warren.dev/propagate=update, and delete the replicas",
 	"GlobalTenantResource": "its replicas stay, but are not updated any more: use a ResourceDistribution of a Secret or " +
 		"ConfigMap, or a template that all LNamespaces reference; then delete the replicas",
-	"ResourcePool": "its ResourceQuotas keep what was claimed, and can't grow: use a ResourceQuota for each namespace, " +
-		"in a template",
+	"ResourcePool":        "its ResourceQuotas keep what was claimed, and can't grow. " + ofSeveralTenants,
 	"CustomQuota":         "nothing limits such objects any more: use a ResourceQuota with count/RESOURCE.GROUP, in a template",
 	"GlobalCustomQuota":   "nothing limits such objects any more: use a ResourceQuota with count/RESOURCE.GROUP, in a template",
-	"GlobalResourceQuota": "nothing limits the sum any more: use a ResourceQuota for each namespace, in a template",
+	"GlobalResourceQuota": "its ResourceQuotas stay at what was left when Capsule stopped. " + ofSeveralTenants,
 }
 
 // kindsOfCapsule returns the names of the kinds of othersOfCapsule, and CapsuleConfiguration.
@@ -128,6 +118,9 @@ func kindsOfCapsule() []string {
 func (e *capsuleEstate) missOtherObjects() {
 	for _, object := range e.peer.Others {
 		name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+		if e.assigned[object.GetKind()+" "+name] {
+			continue
+		}
 		if instead := othersOfCapsule[object.GetKind()]; instead != "" {
 			e.addEstateGap(object.GetKind()+" "+name, instead)
 			continue

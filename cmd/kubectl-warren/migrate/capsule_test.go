@@ -206,8 +206,8 @@ func TestPlanOfCapsule(t *testing.T) {
 	}
 	want := []string{
 		"deletion of a Tenant", "owner ServiceAccount system:serviceaccount:ci:bot of Tenant oil",
-		"owner ServiceAccount system:serviceaccount:oil-dev:robot of Tenant oil",
-		"nodeSelector of Tenant oil", "resourceQuotas.items of Tenant oil", "namespaceOptions.quota of Tenant gas",
+		"resourceQuotas.items[0] of Tenant oil", "owner ServiceAccount system:serviceaccount:oil-dev:robot of Tenant oil",
+		"nodeSelector of Tenant oil", "namespaceOptions.quota of Tenant gas",
 	}
 	if diff := cmp.Diff(want, gaps); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)

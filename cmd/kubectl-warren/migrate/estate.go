@@ -7,7 +7,7 @@
 // record, a ConfigMap, nothing keeps state.
 //
 // The migration never deletes or replaces a namespace, a copy or an object of the peer's that existed before, but for the
-// ResourceQuotas by which HNC limits namespaces: the last step deletes them when Warren's are counted. It writes nothing
+// ResourceQuotas by which the peer limits trees or tenants: the last step deletes them when Warren's are counted. It writes nothing
 // but the record and the steps of phase rest before the peer is stopped, and nothing after a user has started the peer
 // again. It replaces no label of Warren's. It never writes Warren's configuration, because each kind there needs rights
 // and policies: the plan names what is missing.
@@ -54,6 +54,8 @@ type Estate struct {
 	Made    map[copies.Slot]MadeSource
 	// TreeQuotas are what namespaces and all below them may use together.
 	TreeQuotas []treeQuota
+	// KeptQuotas are those ResourceQuotas of the peer's that stay, because Warren does not limit the same.
+	KeptQuotas map[Object]bool
 	// Stop states why the migration can only be undone, and what to do; "" if it may go on.
 	Stop string
 	// IsGone reports that the API server has no definitions of the peer's any more: the migration can only be finished.
@@ -74,7 +76,7 @@ type Estate struct {
 func newEmptyEstate() *Estate {
 	return &Estate{
 		Places: map[string]Place{}, Sources: map[copies.Slot]Source{}, Copies: map[copies.Slot]string{},
-		Tenants: map[string]v1alpha1.LNamespaceSpec{}, Made: map[copies.Slot]MadeSource{},
+		Tenants: map[string]v1alpha1.LNamespaceSpec{}, Made: map[copies.Slot]MadeSource{}, KeptQuotas: map[Object]bool{},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -130,7 +131,8 @@ func (s *site) do(t *testing.T, step Step) {
 			s.Quotas.ours[at] = hrq
 		}
 	case "ResourceQuota":
-		delete(s.Quotas.old, at.Namespace)
+		s.Quotas.old[at.Namespace] = slices.DeleteFunc(s.Quotas.old[at.Namespace],
+			func(q *corev1.ResourceQuota) bool { return q.Name == at.Name })
 	default:
 		s.relabel(t, at, body.Metadata.Labels, body.Metadata.Annotations)
 	}

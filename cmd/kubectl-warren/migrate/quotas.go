@@ -29,12 +29,14 @@ type treeQuotas struct {
 	served bool
 	// ours are Warren's HierarchicalResourceQuotas.
 	ours map[Object]*v1alpha1.HierarchicalResourceQuota
-	// old are the ResourceQuotas that HNC wrote, shares those of Warren's operator, by namespace.
-	old, shares map[string]*corev1.ResourceQuota
+	// old are the ResourceQuotas by which the peer limits namespaces, shares those of Warren's operator, by namespace.
+	old    map[string][]*corev1.ResourceQuota
+	shares map[string]*corev1.ResourceQuota
 }
 
-func (r *reader) readTreeQuotas(ctx context.Context, q *treeQuotas) error {
-	q.ours, q.old, q.shares = map[Object]*v1alpha1.HierarchicalResourceQuota{}, map[string]*corev1.ResourceQuota{},
+// readTreeQuotas reads Warren's quotas, and the ResourceQuotas that match one of peers.
+func (r *reader) readTreeQuotas(ctx context.Context, q *treeQuotas, peers ...client.ListOption) error {
+	q.ours, q.old, q.shares = map[Object]*v1alpha1.HierarchicalResourceQuota{}, map[string][]*corev1.ResourceQuota{},
 		map[string]*corev1.ResourceQuota{}
 	err := gather.ListEach(ctx, r.api, &v1alpha1.HierarchicalResourceQuotaList{}, func(object client.Object) {
 		q.ours[treeQuotaNamed(object.GetNamespace(), object.GetName())] = object.(*v1alpha1.HierarchicalResourceQuota)
@@ -42,27 +44,44 @@ func (r *reader) readTreeQuotas(ctx context.Context, q *treeQuotas) error {
 	if q.served = !meta.IsNoMatchError(err); q.served && err != nil {
 		return fmt.Errorf("list HierarchicalResourceQuotas: %w", err)
 	}
-	for name, into := range map[string]map[string]*corev1.ResourceQuota{hncQuotaOfNamespace: q.old, budget.QuotaName: q.shares} {
+	for _, which := range peers {
 		err := gather.ListEach(ctx, r.api, &corev1.ResourceQuotaList{}, func(object client.Object) {
-			into[object.GetNamespace()] = object.(*corev1.ResourceQuota)
-		}, client.MatchingFields{metav1.ObjectNameField: name})
+			q.old[object.GetNamespace()] = append(q.old[object.GetNamespace()], object.(*corev1.ResourceQuota))
+		}, which)
 		if err != nil {
 			return fmt.Errorf("list ResourceQuotas: %w", err)
 		}
 	}
+	err = gather.ListEach(ctx, r.api, &corev1.ResourceQuotaList{}, func(object client.Object) {
+		q.shares[object.GetNamespace()] = object.(*corev1.ResourceQuota)
+	}, client.MatchingFields{metav1.ObjectNameField: budget.QuotaName})
+	if err != nil {
+		return fmt.Errorf("list ResourceQuotas: %w", err)
+	}
 	return nil
+}
+
+func objectOfQuota(q *corev1.ResourceQuota) Object {
+	return Object{"v1", "ResourceQuota", q.Namespace, q.Name}
 }
 
 func treeQuotaNamed(namespace, name string) Object {
 	return warrenObject("HierarchicalResourceQuota", namespace, name)
 }
 
-// planTreeQuotas adds the steps that make Warren's HierarchicalResourceQuotas. The last step deletes the ResourceQuotas that HNC wrote: all
-// that these limit is then limited by the shares of Warren's, so no namespace is without a ResourceQuota for a moment.
+// planTreeQuotas adds the steps that make Warren's HierarchicalResourceQuotas, and those that delete the peer's ResourceQuotas.
 func (p *planner) planTreeQuotas() {
-	limits := map[Object]map[corev1.ResourceName]bool{}
+	limits := limitedKeys{}
 	for at, ours := range p.Quotas.ours {
-		limits[at] = keysOfBudget(ours.Spec.Hard)
+		addLimitedKeys(limits, at.Namespace, ours.Spec.Hard)
+	}
+	for name, spec := range p.Tenants {
+		if now := p.LNamespaces[name]; now != nil {
+			spec = now.Spec
+		}
+		if spec.Limits != nil {
+			addLimitedKeys(limits, name, spec.Limits.Hard)
+		}
 	}
 	for _, q := range p.TreeQuotas {
 		gap := ""
@@ -76,7 +95,7 @@ func (p *planner) planTreeQuotas() {
 		case !p.end.Place(q.Namespace).InTree():
 			gap = "its namespace is in no tree, so the quota would limit nothing"
 		default:
-			limits[q.Object] = keysOfBudget(q.hard)
+			addLimitedKeys(limits, q.Namespace, q.hard)
 		}
 		if gap != "" {
 			p.draft.addDraftGap("HierarchicalResourceQuota "+q.Namespace+"/"+q.Name, gap)
@@ -85,61 +104,96 @@ func (p *planner) planTreeQuotas() {
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(p.Quotas.old)) {
-		old := p.Quotas.old[namespace]
-		left := slices.DeleteFunc(slices.Sorted(maps.Keys(old.Spec.Hard)), func(key corev1.ResourceName) bool {
-			for at, keys := range limits {
-				if keys[key] && (at.Namespace == namespace || p.end.IsBelow(namespace, at.Namespace)) {
-					return true
-				}
+		for _, old := range p.Quotas.old[namespace] {
+			if !p.KeptQuotas[objectOfQuota(old)] {
+				p.planQuotaRemoval(limits, old)
 			}
-			return false
-		})
-		switch {
-		case len(left) == 0:
-			p.draft.steps = append(p.draft.steps, Step{Phase: Finish, wave: 3, Verb: Delete, uid: string(old.UID), version: old.ResourceVersion,
-				Object: Object{"v1", "ResourceQuota", namespace, old.Name}})
-		case p.Quotas.served:
-			p.draft.addDraftGap("ResourceQuota "+namespace+"/"+old.Name, fmt.Sprintf("no quota of Warren limits %s there: the ResourceQuota "+
-				"stays, and you may delete it", left[0]))
 		}
 	}
 }
 
-func keysOfBudget[K ~string, V any](hard map[K]V) map[corev1.ResourceName]bool {
-	keys := map[corev1.ResourceName]bool{}
-	for key := range hard {
-		keys[corev1.ResourceName(key)] = true
+// planQuotaRemoval adds the step that deletes a ResourceQuota of the peer's. It is in the last wave: all that the ResourceQuota limits is
+// then limited by the share of the namespace, so no namespace is without a ResourceQuota for a moment.
+func (p *planner) planQuotaRemoval(limits limitedKeys, old *corev1.ResourceQuota) {
+	left := slices.DeleteFunc(slices.Sorted(maps.Keys(old.Spec.Hard)), func(key corev1.ResourceName) bool {
+		return slices.ContainsFunc(p.end.Place(old.Namespace).Path, func(at string) bool { return limits[at][key] })
+	})
+	switch {
+	case len(left) == 0:
+		p.draft.steps = append(p.draft.steps, Step{Phase: Finish, wave: 4, Verb: Delete, uid: string(old.UID), version: old.ResourceVersion,
+			Object: objectOfQuota(old)})
+	case p.Quotas.served:
+		p.draft.addDraftGap(objectOfQuota(old).String(), fmt.Sprintf("no quota of Warren limits %s there: the ResourceQuota "+
+			"stays, and you may delete it", left[0]))
 	}
-	return keys
+}
+
+// limitedKeys are the resources that Warren limits in a namespace and all below it, by namespace.
+type limitedKeys map[string]map[corev1.ResourceName]bool
+
+func addLimitedKeys[K ~string, V any](limits limitedKeys, at string, hard map[K]V) {
+	if limits[at] == nil {
+		limits[at] = map[corev1.ResourceName]bool{}
+	}
+	for key := range hard {
+		limits[at][corev1.ResourceName(key)] = true
+	}
 }
 
 // awaitedTreeQuota returns the quota that must hold before the next wave; "" for none. Warren's quotas must be ready before the last phase,
-// and the share of a namespace must be counted before the ResourceQuota that HNC wrote there is deleted.
+// and the share of a namespace must be counted before a ResourceQuota that the peer wrote there is deleted.
 func awaitedTreeQuota(wave []Step, estate *Estate, c Cluster) string {
+	isMade := func(object Object, now metav1.Object) bool {
+		return c.Peer.Record != nil && c.Peer.Record.isMadeByMigration(object, now)
+	}
 	for _, q := range estate.TreeQuotas {
-		ours := c.Quotas.ours[q.Object]
-		if ours == nil || c.Peer.Record == nil || !c.Peer.Record.isMadeByMigration(q.Object, ours) {
-			continue
+		if ours := c.Quotas.ours[q.Object]; ours != nil && isMade(q.Object, ours) {
+			ready := v1alpha1.FindCondition(ours.Status.Conditions, v1alpha1.ConditionReady)
+			if why := reasonNotEnforced(q.Object, ready, ours.Generation); why != "" {
+				return why
+			}
 		}
-		ready := v1alpha1.FindCondition(ours.Status.Conditions, v1alpha1.ConditionReady)
-		if ready == nil || ours.Status.ObservedGeneration != ours.Generation {
-			return fmt.Sprintf("Warren to enforce %s: check that the operator runs, with component budgets", q.Object)
-		}
-		if ready.Status != metav1.ConditionTrue && ready.Reason != string(v1alpha1.ReasonExceeded) {
-			return fmt.Sprintf("%s to be ready: %s", q.Object, ready.Message)
+	}
+	for _, name := range slices.Sorted(maps.Keys(estate.Tenants)) {
+		object, lns := warrenObject("LNamespace", "", name), c.LNamespaces[name]
+		if c.Quotas.served && lns != nil && lns.Spec.Limits != nil && len(lns.Spec.Limits.Hard) > 0 && isMade(object, lns) {
+			enforced := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBudgetEnforced)
+			if why := reasonNotEnforced(object, enforced, lns.Generation); why != "" {
+				return why
+			}
 		}
 	}
 	for _, step := range wave {
-		if old := c.Quotas.old[step.Object.Namespace]; step.Object.Kind == "ResourceQuota" && step.Verb == Delete && old != nil {
-			share := c.Quotas.shares[old.Namespace]
-			for key := range old.Spec.Hard {
-				if share == nil {
-					return fmt.Sprintf("Warren to make ResourceQuota %s/%s", old.Namespace, budget.QuotaName)
-				}
-				if _, counted := share.Status.Hard[key]; !counted {
-					return fmt.Sprintf("Kubernetes to count %s in ResourceQuota %s/%s", key, old.Namespace, budget.QuotaName)
+		for _, old := range c.Quotas.old[step.Object.Namespace] {
+			if step.Verb == Delete && step.Object == objectOfQuota(old) {
+				if why := reasonNotCounted(old, c.Quotas.shares[old.Namespace]); why != "" {
+					return why
 				}
 			}
+		}
+	}
+	return ""
+}
+
+// reasonNotEnforced returns what must happen until Warren enforces the limit of an object, by its condition; "" if it does.
+func reasonNotEnforced(object Object, enforced *metav1.Condition, generation int64) string {
+	if enforced == nil || enforced.ObservedGeneration != generation {
+		return fmt.Sprintf("Warren to enforce %s: check that the operator runs, with component budgets", object)
+	}
+	if enforced.Status != metav1.ConditionTrue && enforced.Reason != string(v1alpha1.ReasonExceeded) {
+		return fmt.Sprintf("the limits of %s to hold: %s", object, enforced.Message)
+	}
+	return ""
+}
+
+// reasonNotCounted returns what must happen until the share of a namespace limits all that the ResourceQuota old limits; "" if it does.
+func reasonNotCounted(old, share *corev1.ResourceQuota) string {
+	for key := range old.Spec.Hard {
+		if share == nil {
+			return fmt.Sprintf("Warren to make ResourceQuota %s/%s", old.Namespace, budget.QuotaName)
+		}
+		if _, counted := share.Status.Hard[key]; !counted {
+			return fmt.Sprintf("Kubernetes to count %s in ResourceQuota %s/%s", key, old.Namespace, budget.QuotaName)
 		}
 	}
 	return ""

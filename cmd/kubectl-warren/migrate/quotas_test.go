@@ -17,10 +17,10 @@ import (
 // quotaSite is hncSite with quotas over org and team. HNC wrote a ResourceQuota in each namespace of the tree.
 func quotaSite(served bool, more ...treeQuota) *site {
 	s := hncSite(copies.All, hncPropagate)
-	s.Quotas = treeQuotas{served: served, ours: map[Object]*v1alpha1.HierarchicalResourceQuota{}, old: map[string]*corev1.ResourceQuota{},
+	s.Quotas = treeQuotas{served: served, ours: map[Object]*v1alpha1.HierarchicalResourceQuota{}, old: map[string][]*corev1.ResourceQuota{},
 		shares: map[string]*corev1.ResourceQuota{}}
 	for _, namespace := range []string{"org", "team", "svc"} {
-		s.Quotas.old[namespace] = resourceQuota(namespace, hncQuotaOfNamespace)
+		s.Quotas.old[namespace] = []*corev1.ResourceQuota{resourceQuota(namespace, hncQuotaOfNamespace)}
 	}
 	estate := s.estate
 	s.estate = func(c Cluster) *Estate {
@@ -39,7 +39,7 @@ func resourceQuota(namespace, name string) *corev1.ResourceQuota {
 		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}}}
 }
 
-// enforce does one step of Warren's operator or of Kubernetes.
+// enforce does one step of Warren's operator or of Kubernetes, for quotas over trees.
 func (s *site) enforce() {
 	for _, hrq := range s.Quotas.ours {
 		if hrq.Status.ObservedGeneration == 0 {
@@ -48,7 +48,12 @@ func (s *site) enforce() {
 			return
 		}
 	}
-	for _, namespace := range []string{"org", "team", "svc"} {
+	s.share("org", "team", "svc")
+}
+
+// share makes or counts the share of the first of the namespaces that lacks it.
+func (s *site) share(namespaces ...string) {
+	for _, namespace := range namespaces {
 		if share := s.Quotas.shares[namespace]; share == nil {
 			s.Quotas.shares[namespace] = resourceQuota(namespace, "share")
 			return
@@ -59,10 +64,18 @@ func (s *site) enforce() {
 	}
 }
 
-// limited reports whether the API server limits each namespace of the tree.
-func (s *site) limited() bool {
-	for _, namespace := range []string{"org", "team", "svc"} {
-		if share := s.Quotas.shares[namespace]; s.Quotas.old[namespace] == nil && (share == nil || share.Status.Hard == nil) {
+// oldCount returns how many ResourceQuotas of the peer's are left.
+func (s *site) oldCount() (n int) {
+	for _, old := range s.Quotas.old {
+		n += len(old)
+	}
+	return n
+}
+
+// limited reports whether the API server limits each of the namespaces.
+func (s *site) limited(namespaces ...string) bool {
+	for _, namespace := range namespaces {
+		if share := s.Quotas.shares[namespace]; len(s.Quotas.old[namespace]) == 0 && (share == nil || share.Status.Hard == nil) {
 			return false
 		}
 	}
@@ -89,11 +102,11 @@ func TestQuotasOverTrees(t *testing.T) {
 			default:
 				s.follow()
 			}
-			if !s.limited() {
+			if !s.limited("org", "team", "svc") {
 				t.Fatalf("a namespace is without a ResourceQuota: %+v", s.Quotas)
 			}
 		}
-		if len(s.plan().Steps)+len(s.Quotas.old) > 0 || len(s.Quotas.ours) != 2 {
+		if len(s.plan().Steps)+s.oldCount() > 0 || len(s.Quotas.ours) != 2 {
 			t.Errorf("in the end %+v, left %+v", s.Quotas, s.plan().Steps)
 		}
 		budgeted := s.Quotas.ours[treeQuotaNamed("org", "budget")].Spec.Hard[corev1.ResourcePods]
@@ -108,7 +121,7 @@ func TestQuotasOverTrees(t *testing.T) {
 			plan, _ := NewUndo(s.estate(s.Cluster), s.Cluster)
 			return plan
 		}, 1000)
-		if len(s.Quotas.ours) > 0 || len(s.Quotas.old) != 3 {
+		if len(s.Quotas.ours) > 0 || s.oldCount() != 3 {
 			t.Errorf("%+v", s.Quotas)
 		}
 	})
@@ -143,7 +156,7 @@ func TestQuotasWithoutCounterpart(t *testing.T) {
 		})
 	}
 	s := quotaSite(true)
-	s.Quotas.old["plain"] = resourceQuota("plain", hncQuotaOfNamespace)
+	s.Quotas.old["plain"] = []*corev1.ResourceQuota{resourceQuota("plain", hncQuotaOfNamespace)}
 	s.apply(t, Budgets, s.plan, 1000)
 	const want = "no quota of Warren limits pods there: the ResourceQuota stays, and you may delete it"
 	if gaps := s.plan().Gaps; len(gaps) == 0 || gaps[len(gaps)-1] != (Gap{"ResourceQuota plain/hrq.hnc.x-k8s.io", want}) {

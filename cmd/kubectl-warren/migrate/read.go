@@ -305,7 +305,7 @@ var hncPeer = peer{
 			return nil, notInstalledError("HNC", hncGroup)
 		}
 		var err error
-		if err = r.readTreeQuotas(ctx, &c.Quotas); err != nil {
+		if err = r.readTreeQuotas(ctx, &c.Quotas, client.MatchingFields{metav1.ObjectNameField: hncQuotaOfNamespace}); err != nil {
 			return nil, err
 		}
 		if found.settings, err = settingsOfHNC(c.Peer.Deployments); err != nil {

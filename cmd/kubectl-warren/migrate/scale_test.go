@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,18 +25,21 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-// manyTenants returns a site with n Tenants, each with an owner, two namespaces, and the owner's RoleBinding in each,
+// manyTenants returns a site with n Tenants, each with an owner, two namespaces, a ResourcePool, and the owner's RoleBinding in each,
 // and a function that plans.
 func manyTenants(n int) func() Plan {
 	found, s := Capsule{}, newSite(copies.OptIn, nil)
 	s.LNamespaces, s.Caller = map[string]*v1alpha1.LNamespace{}, "root@example.com"
+	s.Quotas = treeQuotas{served: true, old: map[string][]*corev1.ResourceQuota{}}
 	s.Kinds[0] = Kind{GroupVersionKind: roleBindings, Resource: "rolebindings", Mode: copies.OptIn}
 	deploys := bindingOfCapsule{ClusterRoleName: "deploy"}
 	deploys.Subjects = append(deploys.Subjects, bindingSubject([3]string{"User", "", "alice"}))
 	for i := range n {
 		tenant := fmt.Sprintf("t%05d", i)
 		found.Tenants = append(found.Tenants, tenantObject(tenant, map[string]any{"owners": []any{owner("User", "alice", "deploy")}}))
+		found.Others = append(found.Others, pool("ResourcePool", tenant, hardOf("pods", "5"), tenant+"-dev", tenant+"-prod"))
 		for _, name := range []string{tenant + "-dev", tenant + "-prod"} {
+			s.Quotas.old[name] = []*corev1.ResourceQuota{capsuleQuotaIn(name, capsulePool, tenant)}
 			s.Namespaces[name] = ownedBy(namespace(name), tenant)
 			binding := ownedBy(object(roleBindings, name, "deploy-alice", capsuleBinding, "x"), tenant)
 			s.Kinds[0].Objects = append(s.Kinds[0].Objects, binding)

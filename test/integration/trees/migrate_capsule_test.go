@@ -173,7 +173,7 @@ func migratesCapsule(own *cluster, config *string) {
 			gaps = append(gaps, gap.What)
 		}
 		Expect(gaps).To(ConsistOf("deletion of a Tenant", "limitRanges.items of Tenant c-oil", "networkPolicies.items of Tenant c-oil",
-			"resourceQuotas.items of Tenant c-oil", "nodeSelector of Tenant c-oil",
+			"resourceQuotas.items[0] of Tenant c-oil", "nodeSelector of Tenant c-oil",
 			"namespaceOptions.additionalMetadata of Tenant c-oil", "forceTenantPrefix of CapsuleConfiguration default",
 			"GlobalTenantResource c-pull",
 			"objects of Role in Namespace c-gas", "objects of RoleBinding in Namespace c-gas", "objects of ConfigMap in Namespace c-gas"))
