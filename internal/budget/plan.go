@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// recallsAtOnce is how many shares one pass lowers for a resource, so that a large tree doesn't wait for the writes of one request. The next
-// pass lowers more.
+// recallsAtOnce is how many shares one pass lowers for a resource, so that a large tree doesn't wait for the writes of one request. The
+// next pass lowers more.
 const recallsAtOnce = 32
 
 // Plan returns the shares that must be written, in the order of rows: none if all is as it should be. A share that is raised fits into what
@@ -144,8 +144,8 @@ func (p *pass) countWaiting() {
 	}
 }
 
-// planWish is by how much the promise to a refused namespace is to grow. One that was refused again has the room for its next objects before
-// it is refused once more.
+// planWish is by how much the promise to a refused namespace is to grow. One that was refused again has the room for its next objects
+// before it is refused once more.
 func (p *pass) planWish(i int, refusal Refusal) Amounts {
 	wish := Amounts{}
 	for key, requested := range refusal.Requested {
@@ -174,8 +174,8 @@ func (p *pass) canServe(i int, refusal Refusal) bool {
 	return true
 }
 
-// fairPart is which amount of what is free a refused namespace may have unused: what its object needs, and at least an equal part among those
-// that were refused below the same limit, and one part that stays free unless the namespace was refused shortly before.
+// fairPart is which amount of what is free a refused namespace may have unused: what its object needs, and at least an equal part among
+// those that were refused below the same limit, and one part that stays free unless the namespace was refused shortly before.
 func (p *pass) fairPart(i int, key corev1.ResourceName, refusal Refusal) int64 {
 	parts := p.waiting[p.tightestLimit(i, key)][key]
 	if !refusal.Again {

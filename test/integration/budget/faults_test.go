@@ -240,8 +240,8 @@ var _ = Describe("faults", Ordered, func() {
 })
 
 var _ = Describe("a cluster without component budgets", func() {
-	It("QUOTA-05 the operator says NotInstalled, and the tenant is not Ready; QUOTA-43 with the CRD, and without the rights of the component, "+
-		"it says Forbidden", func(ctx SpecContext) {
+	It("QUOTA-05 the operator says NotInstalled, and the tenant is not Ready; QUOTA-43 with the CRD, and without the rights of the "+
+		"component, it says Forbidden", func(ctx SpecContext) {
 		w, err := devcluster.Start(ctx, devcluster.Options{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
