@@ -16,24 +16,24 @@ func AmountsOf(list corev1.ResourceList) Amounts {
 	}
 	amounts := make(Amounts, len(list))
 	for key, quantity := range list {
-		switch {
-		case quantity.CmpInt64(largestOf(key)) > 0:
-			amounts[key] = math.MaxInt64
-		case isCPU(key):
+		switch most := largestOf(key); {
+		case isCPU(key) && quantity.CmpInt64(most/1000) < 0:
 			amounts[key] = quantity.MilliValue()
-		default:
+		case !isCPU(key) && quantity.CmpInt64(most) < 0:
 			amounts[key] = quantity.Value()
+		default:
+			amounts[key] = most
 		}
 	}
 	return amounts
 }
 
-// largestOf is the largest whole quantity of a resource whose amount is a number.
+// largestOf is the largest amount of a resource. The API server refuses most larger numbers of objects: it can't tell that they are whole.
 func largestOf(key corev1.ResourceName) int64 {
-	if isCPU(key) {
-		return math.MaxInt64/1000 - 1
+	if isCPU(key) || isBytes(key) {
+		return math.MaxInt64
 	}
-	return math.MaxInt64 - 1
+	return math.MaxInt64 / 1024
 }
 
 // add adds an amount that is not negative; the sum is at most the largest number.

@@ -151,10 +151,16 @@ func TestARefusalIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestAQuantityThatIsTooLargeIsTheLargestNumber(t *testing.T) {
-	for key, quantity := range map[corev1.ResourceName]string{cpu: "9E", corev1.ResourceLimitsCPU: "8Ei", pods: "8Ei",
-		corev1.ResourceRequestsMemory: "1e30"} {
-		if got := budget.AmountsOf(corev1.ResourceList{key: resource.MustParse(quantity)})[key]; got != math.MaxInt64 {
-			t.Errorf("%s of %s is %d", quantity, key, got)
+	const numbers, whole = math.MaxInt64, math.MaxInt64 / 1024 // the API server refuses some shares of more objects
+	for key, test := range map[corev1.ResourceName]struct {
+		quantity string
+		want     int64
+	}{
+		cpu: {"9E", numbers}, corev1.ResourceLimitsCPU: {"8Ei", numbers}, corev1.ResourceRequestsMemory: {"1e30", numbers},
+		pods: {"10P", whole}, "count/jobs.batch": {"8Ei", whole}, corev1.ResourceServices: {"9P", 9e15},
+	} {
+		if got := budget.AmountsOf(corev1.ResourceList{key: resource.MustParse(test.quantity)})[key]; got != test.want {
+			t.Errorf("%s of %s is %d, want %d", test.quantity, key, got, test.want)
 		}
 	}
 }

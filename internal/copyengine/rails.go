@@ -86,21 +86,27 @@ func (r *rails) dropWait(namespace string) {
 	delete(r.uncounted, namespace)
 }
 
+// limitless are kinds of which no budget can limit the number: what limits a namespace is there before anything else.
+var limitless = map[schema.GroupKind]bool{
+	quotaKind: true, {Kind: "LimitRange"}: true, {Group: "networking.k8s.io", Kind: "NetworkPolicy"}: true, copies.RoleKind: true,
+}
+
 // holdsBack reports whether an action at slot must wait for rails in its namespace. If so, the slot is queued again
 // when the rails are there, or when the slot has waited for Timing.Rails.
 func (r *rails) holdsBack(slot copies.Slot, action copies.Action) bool {
 	switch {
 	// A removal of rights never waits, nor does a change of a binding that is there.
-	case action.Verb != copies.Create, !copies.GivesRights(slot):
+	case action.Verb != copies.Create, limitless[slot.Kind]:
 		return false
 	// Whoever has rights here already can do what rails would forbid: to wait would only keep others out.
-	case r.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace):
+	case copies.GivesRights(slot) && r.world.Copies.GiveRightsFrom(slot.Namespace, action.Source.Namespace):
 		return false
-	}
-	// Without a limit of time: until the share is counted, rights would not be bound by the budget.
-	if r.settings.AwaitsShare != nil && r.settings.AwaitsShare(slot.Namespace) {
+	// Without a limit of time: until the share is counted, neither copies nor rights would be bound by the budget.
+	case r.settings.AwaitsShare != nil && r.settings.AwaitsShare(slot.Namespace):
 		r.queueAfter(slotKey(slot), syncRetry)
 		return true
+	case !copies.GivesRights(slot):
+		return false
 	}
 	missing, waited := r.findWait(slot.Namespace, slot)
 	if missing == nil {

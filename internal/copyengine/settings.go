@@ -17,7 +17,7 @@ type Settings struct {
 	// DegradedAfter is how long readiness and rights wait for a kind that was not listed completely yet.
 	DegradedAfter time.Duration
 	Timing        Timing
-	// AwaitsShare reports whether the namespace's share of a budget is not in force yet, so that new rights must wait, for as long as it
+	// AwaitsShare reports whether the namespace's share of a budget is not in force yet, so that new copies must wait, for as long as it
 	// takes; nil if there are no budgets. It is called under the engine's lock.
 	AwaitsShare func(namespace string) bool
 	// SpreadStep is how many namespaces one step of a spread looks at; 0 stands for the number that production uses.

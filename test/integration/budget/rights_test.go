@@ -56,6 +56,31 @@ var _ = Describe("rights", func() {
 			Expect(shop.version(ctx, shop.web)).To(Equal(writes))
 		})
 
+	It("QUOTA-44 copies from above come into a new namespace when its share is counted, and don't exceed the budget", func(ctx SpecContext) {
+		f := plant(ctx, world, nil)
+		count := func() (n int) {
+			GinkgoHelper()
+			all := &corev1.SecretList{}
+			Expect(f.Admin().List(ctx, all)).To(Succeed())
+			for i := range all.Items {
+				if strings.HasPrefix(all.Items[i].Namespace, f.root) {
+					n++
+				}
+			}
+			return n
+		}
+		for i := range 5 {
+			Expect(f.Admin().Create(ctx, build.Source(build.Secret(f.root, fmt.Sprint("s", i), "x"), v1alpha1.ModeUpdate))).To(Succeed())
+		}
+		Eventually(ctx, count).Should(Equal(20))
+		f.setHard(ctx, amounts("count/secrets", "22"))
+		f.awaitShares(ctx, f.root, f.web, f.api, f.db)
+		late := f.root + "-late"
+		f.addSub(ctx, f.root, late)
+		f.awaitShares(ctx, late)
+		Consistently(ctx, count).WithTimeout(5 * time.Second).Should(BeNumerically("<=", 22))
+	})
+
 	It("QUOTA-27 a sudoer may not change or delete a share, write its status, or make one of its name elsewhere in the tree",
 		func(ctx SpecContext) {
 			f := plant(ctx, world, pods(10))
