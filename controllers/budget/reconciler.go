@@ -180,8 +180,8 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// AwaitsShare reports whether new rights and copies in a namespace must wait, because Kubernetes has not counted the namespace's share yet, and
-// doesn't limit by it.
+// AwaitsShare reports whether new rights and copies in a namespace must wait, because Kubernetes has not counted the namespace's share
+// yet, and doesn't limit by it.
 func (r *Reconciler) AwaitsShare(namespace string) bool {
 	s := r.View.Snapshot()
 	place := s.Place(namespace)

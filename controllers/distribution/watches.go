@@ -115,12 +115,12 @@ func (w *watches) sinkOfCopies(kind schema.GroupKind) watchset.Sink {
 
 func (w *watches) sinkOfObstacles(of *distribute.ObstacleWatch) watchset.Sink {
 	return &copying.Sink[input, object]{
-		Apply:  w.applyInput,
+		Apply: w.applyInput,
 		Listed: func(_, resourceVersion string, all []object) input {
 			return distribute.ObstaclesListed{Watch: of, ResourceVersion: resourceVersion, Objects: all}
 		},
-		Seen:   func(one object) input { return distribute.ObstacleSeen{Watch: of, Object: one} },
-		Left:   func(one object) input { return distribute.ObstacleGone{Watch: of, Object: one} },
+		Seen: func(one object) input { return distribute.ObstacleSeen{Watch: of, Object: one} },
+		Left: func(one object) input { return distribute.ObstacleGone{Watch: of, Object: one} },
 		Changed: func(_ string, now watchset.Status) input {
 			return distribute.ObstacleWatchChanged{Watch: of, Status: now}
 		},

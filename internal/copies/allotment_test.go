@@ -223,8 +223,8 @@ func countOneTree(trees int) time.Duration {
 	return least
 }
 
-// BenchmarkB13 measures a count and a plan in a tree with limits beside 2,499 other trees, in times of one beside 19: the median of the rounds'
-// quotients. The budget is 1.2.
+// BenchmarkB13 measures a count and a plan in a tree with limits beside 2,499 other trees, in times of one beside 19: the median of the
+// rounds' quotients. The budget is 1.2.
 func BenchmarkB13(b *testing.B) {
 	var quotients []float64
 	for b.Loop() {

@@ -1,0 +1,69 @@
+package distribute
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+func TestALateAnswerMakesNoConflict(t *testing.T) {
+	t.Run("DIST-D123 an object that was in the way, and that a watch has shown to be gone before the answer came, is no "+
+		"conflict", func(t *testing.T) {
+		c := newCluster(t, "d0", "d1", "d2")
+		c.stranger("d1", "theirs") // so that the watch of obstacles runs
+		c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
+		c.settle(time.Minute)
+		c.remove("d2/settings")
+		for _, event := range c.events {
+			c.applyTo(event)
+		}
+		key := Key{"rd", "d2"}
+		c.events, c.queue = nil, slices.DeleteFunc(c.queue, func(one Key) bool { return one == key })
+		write, is := c.applyTo(Started{key}).(WriteCopy)
+		if !is {
+			t.Fatal("nothing is written where a copy was deleted")
+		}
+		c.stranger("d2", "theirs")
+		answer := c.writeCopy(write)
+		c.remove("d2/settings")
+		for _, event := range c.events {
+			c.applyTo(event)
+		}
+		c.events = nil
+		c.applyTo(answer)
+		c.settle(time.Minute)
+		if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "theirs", "d2": "new"}, c.data()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAListThatCameLateMakesNoConflict(t *testing.T) {
+	t.Run("DIST-D124 a list of objects in the way that is answered after the watch has shown one of them to be gone changes nothing",
+		func(t *testing.T) {
+			c := newCluster(t, "d0", "d1", "d2")
+			c.stranger("d1", "theirs")
+			c.stranger("d2", "theirs")
+			c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
+			c.settle(time.Minute)
+			r := c.state.runs.at("rd")
+			look := ListObstacles{ObstacleWatch: *r.obstacles.watch, of: r.Distribution}
+			late := ObstaclesFound{ListObstacles: look,
+				Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] == "" })}
+			c.remove("d2/settings")
+			for _, event := range c.events {
+				c.applyTo(event)
+			}
+			c.events = nil
+			c.applyTo(late)
+			c.settle(time.Minute)
+			if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "theirs", "d2": "new"}, c.data()); diff != "" {
+				t.Error(diff)
+			}
+		})
+}
