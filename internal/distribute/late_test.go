@@ -19,11 +19,9 @@ func TestALateAnswerMakesNoConflict(t *testing.T) {
 		c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
 		c.settle(time.Minute)
 		c.remove("d2/settings")
-		for _, event := range c.events {
-			c.applyTo(event)
-		}
+		c.showAll()
 		key := Key{"rd", "d2"}
-		c.events, c.queue = nil, slices.DeleteFunc(c.queue, func(one Key) bool { return one == key })
+		c.queue = slices.DeleteFunc(c.queue, func(one Key) bool { return one == key })
 		write, is := c.applyTo(Started{key}).(WriteCopy)
 		if !is {
 			t.Fatal("nothing is written where a copy was deleted")
@@ -31,10 +29,7 @@ func TestALateAnswerMakesNoConflict(t *testing.T) {
 		c.stranger("d2", "theirs")
 		answer := c.writeCopy(write)
 		c.remove("d2/settings")
-		for _, event := range c.events {
-			c.applyTo(event)
-		}
-		c.events = nil
+		c.showAll()
 		c.applyTo(answer)
 		c.settle(time.Minute)
 		if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "theirs", "d2": "new"}, c.data()); diff != "" {
@@ -56,10 +51,7 @@ func TestAListThatCameLateMakesNoConflict(t *testing.T) {
 			late := ObstaclesFound{ListObstacles: look,
 				Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] == "" })}
 			c.remove("d2/settings")
-			for _, event := range c.events {
-				c.applyTo(event)
-			}
-			c.events = nil
+			c.showAll()
 			c.applyTo(late)
 			c.settle(time.Minute)
 			if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "theirs", "d2": "new"}, c.data()); diff != "" {

@@ -166,6 +166,14 @@ func metadataOf(object map[string]any) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: *meta}
 }
 
+// showAll shows what the watches have to show, and does no work.
+func (c *cluster) showAll() {
+	for _, event := range c.events {
+		c.applyTo(event)
+	}
+	c.events = nil
+}
+
 // settle does all work. For work that is put off, it waits until limit has passed.
 func (c *cluster) settle(limit time.Duration) {
 	c.t.Helper()
