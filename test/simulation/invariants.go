@@ -114,7 +114,12 @@ func (c client) checkDeletion(slot copies.Slot, before *object, decided int) {
 		isUnkept := before.mode() == v1alpha1.ModeUpdate && modeOf(source, o) == v1alpha1.ModeCreate
 		return role != "" && (isUnkept || !w.meansSameRole(slot, source, role)) || !reflect.DeepEqual(o.rest["roleRef"], before.rest["roleRef"])
 	}
-	if !c.server.everSinceBoth(decided, forestSince, unwanted) {
+	// Which labels the namespace has is not read live.
+	isDeselected := func(w world) bool {
+		source := w.at(slot.At(from))
+		return source != nil && !selects(source, w, slot.Namespace)
+	}
+	if !c.server.everSinceBoth(decided, forestSince, unwanted) && !c.server.everSinceBoth(decided, decided, isDeselected) {
 		c.fail("FLT-M3", "%s is deleted although its source %s exists and wants it", slot, slot.At(from))
 	}
 }
