@@ -32,7 +32,7 @@ type pass struct {
 	rows   []Row
 	shares []Amounts // what each row is to have, by the index of the row
 	sums   []sum     // by the index of the limit
-	// pending are the rows that were refused within RefusalHolds, by index. Their shares are lowered only where a limit is exceeded.
+	// pending are the rows that were refused within RefusalHolds, by index. They keep a fair part of what is free, unless a limit is exceeded.
 	pending map[int]Refusal
 	// recall is what is missing below a limit for the namespaces that were refused, by the index of the limit.
 	recall []Amounts
@@ -138,7 +138,9 @@ func (p *pass) countWaiting() {
 		}
 		for key := range refusal.Requested {
 			for _, l := range p.rows[i].Under {
-				p.waiting[l].add(key, 1)
+				if _, limited := p.limits[l].Hard[key]; limited {
+					p.waiting[l].add(key, 1)
+				}
 			}
 		}
 	}

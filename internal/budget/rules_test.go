@@ -105,6 +105,21 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func TestRoomIsKeptBelowLimitsOfThatResourceAlone(t *testing.T) {
+	limits := []budget.Limit{{Name: "tenant", Hard: budget.Amounts{cpu: 4000}}, {Name: "team a", Hard: budget.Amounts{pods: 10}},
+		{Name: "team b", Hard: budget.Amounts{pods: 10}}}
+	below := func(name string, team int, used int64) budget.Row {
+		hard := budget.Amounts{pods: 2, cpu: 1000}
+		return budget.Row{Namespace: name, Under: []int{0, team}, Spec: hard, Counted: hard, Used: budget.Amounts{pods: used, cpu: 500}}
+	}
+	refusals := map[string]budget.Refusal{"a": refused(budget.Amounts{pods: 1}, false)}
+	got := budget.Plan(limits, []budget.Row{below("a", 1, 0), below("b", 2, 2)}, refusals, noon)
+	want := []budget.Share{{Namespace: "b", Hard: budget.Amounts{pods: 4, cpu: 1000}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAShareKeepsToTheSmallestLimitAbove(t *testing.T) {
 	limits := []budget.Limit{{Name: "tenant", Hard: budget.Amounts{pods: 10, cpu: 4000}}, {Name: "team", Hard: budget.Amounts{pods: 4}}}
 	namespace := budget.Row{Namespace: "a", Under: []int{0, 1}, Spec: budget.Amounts{pods: 1, cpu: 500},
