@@ -93,6 +93,12 @@ func (o *obstacles) takeList(d *Distribution, gk schema.GroupKind, all []*metav1
 	return gone
 }
 
+// takeWatched takes in a list of the watch, which shows all obstacles from then on. It returns the keys that takeList returns.
+func (o *obstacles) takeWatched(d *Distribution, l ObstaclesListed) (gone []Key) {
+	o.watching, o.shown = true, l.ResourceVersion
+	return o.takeList(d, l.Watch.Kind, l.Objects)
+}
+
 // isPast reports whether the watch has shown already that an object, which an answer has found, is no longer there.
 func (o *obstacles) isPast(namespace string, found *Obstacle) bool {
 	known := o.byNamespace[namespace]

@@ -195,8 +195,7 @@ func (o CopyGone) applyTo(s *State) { s.runs.queueVanished(s.copies.removeCopy(o
 
 func (l ObstaclesListed) applyTo(s *State) {
 	if r := s.runs.findWatching(l.Watch); r != nil {
-		r.obstacles.watching, r.obstacles.shown = true, l.ResourceVersion
-		s.queueKeys(append(r.obstacles.takeList(r.Distribution, l.Watch.Kind, l.Objects), reviewKey(r.Name))...)
+		s.queueKeys(append(r.obstacles.takeWatched(r.Distribution, l), reviewKey(r.Name))...)
 	}
 }
 

@@ -48,25 +48,7 @@ func TestQuotasOfTenants(t *testing.T) {
 		"the last of its run", func(t *testing.T) {
 		s, seed := budgetedCapsuleSite(), rand.Uint64()
 		t.Logf("seed %d", seed)
-		random := rand.New(rand.NewPCG(seed, 0))
-		for range 1000 {
-			wave := (&executor{}).nextWave(s.plan().Steps)
-			reason := ""
-			if len(wave) == 0 || wave[0].Phase == Finish {
-				reason = awaitedTreeQuota(wave, s.estate(s.Cluster), s.Cluster)
-			}
-			switch {
-			case reason != "":
-				s.enforceTenants()
-			case len(wave) > 0:
-				s.do(t, wave[random.IntN(len(wave))])
-			default:
-				s.followCapsule()
-			}
-			if !s.limited("oil-dev", "oil-prod") {
-				t.Fatalf("a namespace is without a ResourceQuota: %+v", s.Quotas)
-			}
-		}
+		s.migrateAtRandom(t, seed, s.enforceTenants, s.followCapsule, "oil-dev", "oil-prod")
 		if pods := s.LNamespaces["oil"].Spec.Limits.Hard[corev1.ResourcePods]; pods.String() != "9" || len(s.plan().Steps)+s.oldCount() > 0 {
 			t.Errorf("in the end %s pods, %+v, left %+v", pods.String(), s.Quotas, s.plan().Steps)
 		}

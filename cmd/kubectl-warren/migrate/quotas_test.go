@@ -82,30 +82,37 @@ func (s *site) limited(namespaces ...string) bool {
 	return true
 }
 
+// migrateAtRandom does one step of the migration after the other, each drawn from its wave, and expects that all namespaces are limited at
+// each moment. enforce does one step while the migration waits, and follow when nothing is planned.
+func (s *site) migrateAtRandom(t *testing.T, seed uint64, enforce, follow func(), namespaces ...string) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 1000 {
+		wave := (&executor{}).nextWave(s.plan().Steps)
+		reason := ""
+		if len(wave) == 0 || wave[0].Phase == Finish {
+			reason = awaitedTreeQuota(wave, s.estate(s.Cluster), s.Cluster)
+		}
+		switch {
+		case reason != "":
+			enforce()
+		case len(wave) > 0:
+			s.do(t, wave[random.IntN(len(wave))])
+		default:
+			follow()
+		}
+		if !s.limited(namespaces...) {
+			t.Fatalf("a namespace is without a ResourceQuota: %+v", s.Quotas)
+		}
+	}
+}
+
 func TestQuotasOverTrees(t *testing.T) {
 	t.Run("QUOTA-36 two quotas of HNC become Warren's; at no moment a namespace is without a ResourceQuota, although each write is the last "+
 		"of its run", func(t *testing.T) {
 		s, seed := quotaSite(true), rand.Uint64()
 		t.Logf("seed %d", seed)
-		random := rand.New(rand.NewPCG(seed, 0))
-		for range 1000 {
-			wave := (&executor{}).nextWave(s.plan().Steps)
-			reason := ""
-			if len(wave) == 0 || wave[0].Phase == Finish {
-				reason = awaitedTreeQuota(wave, s.estate(s.Cluster), s.Cluster)
-			}
-			switch {
-			case reason != "":
-				s.enforce()
-			case len(wave) > 0:
-				s.do(t, wave[random.IntN(len(wave))])
-			default:
-				s.follow()
-			}
-			if !s.limited("org", "team", "svc") {
-				t.Fatalf("a namespace is without a ResourceQuota: %+v", s.Quotas)
-			}
-		}
+		s.migrateAtRandom(t, seed, s.enforce, s.follow, "org", "team", "svc")
 		if len(s.plan().Steps)+s.oldCount() > 0 || len(s.Quotas.ours) != 2 {
 			t.Errorf("in the end %+v, left %+v", s.Quotas, s.plan().Steps)
 		}
