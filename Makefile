@@ -144,8 +144,8 @@ licences: ## Check the licences of all modules that are linked in.
 		--allowed_licenses=Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0
 
 .PHONY: links
-links: ## Check that links in the docs lead somewhere.
-	@go run ./hack/links
+links: ## Check that links in the docs lead somewhere, and that the pages read easily.
+	@go run ./hack/links && go test -count=1 ./hack/links
 
 .PHONY: kustomizations
 kustomizations: ## Build every overlay, the objects for Prometheus, and the samples.
