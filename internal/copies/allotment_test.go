@@ -37,7 +37,7 @@ func carryOut(w *copies.World, namespaces ...string) map[string]int {
 				case a.Verb == copies.Create || a.Verb == copies.Update:
 					w.PutCopy(slot, &copies.Copy{UID: "u" + slot.String(), ResourceVersion: "1", From: a.Source.Namespace, Hash: a.Hash,
 						Ours: true, Digest: 1})
-					w.NoteWritten(a.Source, a.Hash.Content)
+					w.NoteWritten(a)
 					more = true
 				case a.Reason == v1alpha1.ReasonLimitExceeded:
 					w.Limits.NoteHeld(a.Source)
@@ -103,6 +103,20 @@ func testLimitsOfTemplates(t *testing.T) {
 	w := world(f.WithNamespace(&n), aged("tmpl", 1))
 	if got := carryOut(w, "acme", "a"); got["s1"] != 2 {
 		t.Errorf("got %v, want copies of the template's source in both", got)
+	}
+}
+
+// A copy in mode create, whose source was deleted while it was written, counts with its bytes.
+func TestLimitsCountCopiesWhoseSourceHasGone(t *testing.T) {
+	w := world(limited(-1, 350), aged("acme", 1, func(s *copies.Source) { s.Mode = v1alpha1.ModeCreate }))
+	slot := in("a", secret, "s1")
+	action := w.Plan(slot)
+	w.DeleteSource(action.Source)
+	w.PutCopy(slot, &copies.Copy{UID: "u", ResourceVersion: "1", From: "acme", Hash: action.Hash, Ours: true, Digest: 1})
+	w.NoteWritten(action)
+	aged("acme", 2)(w)
+	if got := carryOut(w, "a", "a1", "b"); got["s2"] != 0 {
+		t.Errorf("got %v, want no copy of s2: with its three, copies have 400 bytes", got)
 	}
 }
 

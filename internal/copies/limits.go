@@ -23,8 +23,8 @@ import (
 // back.
 //
 // Bytes are those of the JSON that is written, without what differs from namespace to namespace. A source that was not
-// read yet counts no bytes. So, for a moment after a start or a change of an older source, a younger source may take
-// the older one's room. After a start, copies are taken to be as large as their source is then.
+// read yet counts no bytes. So, for a moment after a start, a younger source may take an older one's room. A source that
+// was changed counts as before until it is read. After a start, copies are taken to be as large as their source is then.
 //
 // What a ResourceDistribution writes is not counted: it belongs to cluster admins, and has targets and limits of its
 // own.

@@ -62,6 +62,8 @@ type Action struct {
 	Source Slot
 	// Hash is what the copy will carry.
 	Hash Hash
+	// Size is the size of the copy in bytes, counted as limits count it.
+	Size int
 	// Reason is why nothing can be done although something is wanted: Conflict, WaitingForRemoval, LimitExceeded; or
 	// "".
 	Reason v1alpha1.Reason
@@ -280,7 +282,7 @@ func (p *planner) planWrite(verb Verb, at Slot, s *Source) Action {
 	if p.world.Limits.isHeld(verb, at, s, p.copied) {
 		return Action{Source: at, Reason: v1alpha1.ReasonLimitExceeded}
 	}
-	return Action{Verb: verb, Source: at, Hash: Hash{s.Mode, PlaceOf(p.slot, at.Namespace), s.Content}}
+	return Action{Verb: verb, Source: at, Hash: Hash{s.Mode, PlaceOf(p.slot, at.Namespace), s.Content}, Size: s.Size}
 }
 
 // waitsForSource reports whether the source that reaches the slot is known, but was not read yet.

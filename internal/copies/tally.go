@@ -53,12 +53,14 @@ func (t *tally) countCopy(source sourceKey, r *record, change int) {
 	t.recordOrphaned(source)
 }
 
-// recordFoundSize records size, the present size of the source, as the size of its existing copies. It does so only
+// recordFoundSize records size, the present size of the source or that of a copy, as the size of its existing copies. It does so only
 // while their size is unknown, for example after a start.
-func (t *tally) recordFoundSize(source sourceKey, size int) {
-	if t.written[source] == 0 && t.madeOf[source] > 0 {
-		t.written[source] = size
+func (t *tally) recordFoundSize(source sourceKey, size int) (changed bool) {
+	if t.written[source] > 0 || t.madeOf[source] == 0 {
+		return false
 	}
+	t.written[source] = size
+	return true
 }
 
 // recordWrittenSize records the size of a copy that was written from s as s is now. changed reports that the recorded

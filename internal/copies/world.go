@@ -157,11 +157,16 @@ func (w *World) NoteContent(slot Slot, s *Source, b *Body) {
 // ForgetContent has the source at slot read again.
 func (w *World) ForgetContent(slot Slot) { w.Sources.At(slot).forgetContent() }
 
-// NoteWritten records that a copy of the source at slot was written with this content.
-func (w *World) NoteWritten(slot Slot, content string) {
-	s := w.Sources.At(slot)
-	if s != nil && s.Content == content && w.Copies.tally.recordWrittenSize(slot.source(), s) {
-		w.Limits.queueRecount(slot.Namespace)
+// NoteWritten records that a copy was written, by PutCopy, as an action asked.
+func (w *World) NoteWritten(a Action) {
+	s, changed := w.Sources.At(a.Source), false
+	if s != nil && s.Content == a.Hash.Content {
+		changed = w.Copies.tally.recordWrittenSize(a.Source.source(), s)
+	} else { // the source has gone, or was changed, since the write was planned
+		changed = w.Copies.tally.recordFoundSize(a.Source.source(), a.Size)
+	}
+	if changed {
+		w.Limits.queueRecount(a.Source.Namespace)
 	}
 }
 

@@ -29,13 +29,16 @@ func (o *objects) takeBody(r BodyRead) {
 }
 
 // completeSource adds to a source what its last read has shown, if that read was of the same version: so no version is
-// read twice.
+// read twice. Of an older version, the size counts until the source is read again: limits would else count none for it.
 func (o *objects) completeSource(slot copies.Slot, source *copies.Source) {
 	read, ok := o.bodies[slot]
-	if !ok || read.uid != source.UID || read.resourceVersion != source.ResourceVersion {
+	if !ok || read.uid != source.UID {
 		return
 	}
-	source.Content, source.Meta, source.Size, source.Role = read.content, read.meta, read.size, read.role
+	if source.Size = read.size; read.resourceVersion != source.ResourceVersion {
+		return
+	}
+	source.Content, source.Meta, source.Role = read.content, read.meta, read.role
 	if source.Excluded == "" {
 		source.Excluded = read.excluded
 	}
@@ -52,7 +55,7 @@ func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err 
 		o.repairs.recordDrift(slot, FoundAtStart)
 	}
 	if r.Written != nil {
-		o.takeWritten(slot, r.Written)
+		o.takeWritten(slot, request.Action, r.Written)
 	}
 	if r.Repaired {
 		o.repairs.recordRepair(slot, string(r.Written.UID))
@@ -93,7 +96,7 @@ func (o *objects) takeFound(slot copies.Slot, r Result) {
 }
 
 // takeWritten takes in the answer to a write of the operator's own, unless a watch has shown something newer.
-func (o *objects) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetadata) {
+func (o *objects) takeWritten(slot copies.Slot, action copies.Action, meta *metav1.PartialObjectMetadata) {
 	now, known := o.settings.Rules.CopyOf(slot, meta), o.world.Copies.At(slot)
 	now.Digest = o.settings.Rules.Digest(meta)
 	switch {
@@ -105,7 +108,7 @@ func (o *objects) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetada
 	}
 	delete(o.unlabelled, slot)
 	o.world.PutCopy(slot, now)
-	o.world.NoteWritten(slot.At(now.From), now.Hash.Content)
+	o.world.NoteWritten(action)
 }
 
 // takeCompared records that this version of a copy was read whole, and that the present content of its source asks for

@@ -192,7 +192,7 @@ func (c client) checkLimit(slot copies.Slot, after *object) {
 	count, size := 1, sizeOf(slot, after)
 	for it := c.server.objects.Iterator(); !it.Done(); {
 		at, o, _ := it.Next()
-		if o.from != "" && !isRun(o) && c.server.forest.RootOf(at.Namespace) == root &&
+		if o.from != "" && !isRun(o) && c.server.forest.RootOf(at.Namespace) == root && !c.server.awaitsRemoval(at, o) &&
 			o.meta.Labels[v1alpha1.LabelInheritedFrom] != "tmpl" {
 			count, size = count+1, size+sizeOf(at, o)
 		}
@@ -203,6 +203,13 @@ func (c client) checkLimit(slot copies.Slot, after *object) {
 	if limits.bytes > 0 && size > limits.bytes+count*sizeSlack {
 		c.fail("FLT-M7", "with %s, the copies in the tree of %s have %d bytes, whose limit is %d", slot, root, size, limits.bytes)
 	}
+}
+
+// awaitsRemoval reports whether the source of a copy in mode update has gone, or is being deleted. If that happened while the copy was
+// being written, room was given to others before the answer.
+func (w world) awaitsRemoval(slot copies.Slot, o *object) bool {
+	source := w.at(slot.At(o.from))
+	return o.mode() == v1alpha1.ModeUpdate && (source == nil || source.meta.DeletionTimestamp != nil)
 }
 
 // sizeSlack is how many bytes per copy checkLimit tolerates above limits.bytes, because two things add bytes in spite of the limit: users
