@@ -117,16 +117,17 @@ func (r *Reconciler) sinkOfEvents() watchset.Sink {
 	return &copying.Sink[input, object]{
 		Apply:   applyInput,
 		Listed:  func(_, _ string, _ []object) input { return func() {} },
-		Seen:    func(one object) input { return func() { r.takeEvent(one) } },
+		Seen:    func(one object) input { return func() { r.TakeRefusal(one.Namespace, one.Message) } },
 		Left:    func(object) input { return func() {} },
 		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfEvents, now) } },
 	}
 }
 
-func (r *Reconciler) takeEvent(one *corev1.Event) {
-	if wait, refused := r.known.takeRefusal(one.Namespace, one.Message, time.Now()); refused {
+// TakeRefusal takes in a message of the API server, which may say that something in a namespace was refused for want of room.
+func (r *Reconciler) TakeRefusal(namespace, message string) {
+	if wait, refused := r.known.takeRefusal(namespace, message, time.Now()); refused {
 		refusals.Inc()
-		r.again.AddAfter(max(wait, pace), requestFor(treeOf(r.View.Snapshot(), one.Namespace)))
+		r.again.AddAfter(max(wait, pace), requestFor(treeOf(r.View.Snapshot(), namespace)))
 	}
 }
 

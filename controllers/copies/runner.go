@@ -53,7 +53,7 @@ type runner = copying.Runner[*copyengine.State, copyengine.Input, copyengine.Req
 
 // New returns a Runner that reads and writes with o.Config.
 func New(o Options, settings copyengine.Settings) (*Runner, error) {
-	w, err := copying.NewWriter(o.Config)
+	w, err := copying.NewWriter(o.Config, o.Refused)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
 	}

@@ -36,7 +36,7 @@ type runner = copying.Runner[*distribute.State, distribute.Input, distribute.Req
 
 // New returns a Runner that reads and writes with o.Config.
 func New(o copying.Options, of distribute.Options) (*Runner, error) {
-	writer, err := copying.NewWriter(o.Config)
+	writer, err := copying.NewWriter(o.Config, o.Refused)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// Unprotected reports whether the ValidatingAdmissionPolicy that forbids all other users to change copies is
 	// missing; nil means that it is in force. The operator asks guard.Guard.Missing.
 	Unprotected func() bool
+	// Refused is called when the API server forbids a new copy, which may be for want of room in a budget. The operator sets
+	// budget.Reconciler.TakeRefusal.
+	Refused func(namespace, message string)
 	// After is closed when copies may be written; nil if they always may. The operator sets access.Reconciler.Revoked.
 	After <-chan struct{}
 }

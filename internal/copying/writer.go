@@ -30,6 +30,7 @@ import (
 	"io"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,7 +62,10 @@ type API interface {
 }
 
 // Writer sends guarded writes of copies, and reads of single objects and of pages.
-type Writer struct{ client rest.Interface }
+type Writer struct {
+	client  rest.Interface
+	refused func(namespace, message string)
+}
 
 // OverHTTP1 returns cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many
 // events. As frames of one HTTP/2 connection these requests would take more time of the API server and of the operator,
@@ -72,8 +76,9 @@ func OverHTTP1(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// NewWriter returns a Writer with its own connections, and no rate limit but that of cfg.
-func NewWriter(cfg *rest.Config) (*Writer, error) {
+// NewWriter returns a Writer with its own connections, and no rate limit but that of cfg. refused is called when the API server forbids a new
+// copy; it may be nil.
+func NewWriter(cfg *rest.Config, refused func(namespace, message string)) (*Writer, error) {
 	scheme := runtime.NewScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		return nil, err
@@ -85,7 +90,7 @@ func NewWriter(cfg *rest.Config) (*Writer, error) {
 	cfg.GroupVersion = &schema.GroupVersion{}
 	cfg.APIPath = "/"
 	client, err := rest.RESTClientFor(cfg)
-	return &Writer{client}, err
+	return &Writer{client, refused}, err
 }
 
 func buildPath(resource schema.GroupVersionResource, namespace, name string) []string {
@@ -106,7 +111,11 @@ func buildPath(resource schema.GroupVersionResource, namespace, name string) []s
 // Create makes a copy.
 func (w *Writer) Create(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot,
 	body []byte) (*metav1.PartialObjectMetadata, error) {
-	return sendWrite(w.client.Post().AbsPath(buildPath(r, slot.Namespace, "")...).Body(body), ctx)
+	made, err := sendWrite(w.client.Post().AbsPath(buildPath(r, slot.Namespace, "")...).Body(body), ctx)
+	if w.refused != nil && apierrors.IsForbidden(err) {
+		w.refused(slot.Namespace, err.Error())
+	}
+	return made, err
 }
 
 // Update replaces a copy; body holds its UID and resourceVersion.

@@ -52,6 +52,8 @@ type cluster struct {
 	unwatched watchset.Status
 	covered   bool                      // whether the kind is in mode All of propagation
 	kinds     []schema.GroupVersionKind // distribution.kinds from the next start on
+	// awaiting is the namespace that waits for its share; "" if there is none.
+	awaiting string
 	// refuse returns the error of a write of a copy; nil accepts every write.
 	refuse func(verb Verb, slot copies.Slot) error
 }
@@ -76,6 +78,7 @@ func (c *cluster) start() {
 		Settings: Settings{Kinds: c.kinds, AllowOverwrite: true,
 			Protected: func(name string) bool { return name == "kube-system" }},
 		Covered:       func(schema.GroupKind) bool { return c.covered },
+		AwaitsShare:   func(namespace string) bool { return namespace == c.awaiting },
 		RetryMin:      time.Second,
 		RetryMax:      time.Minute,
 		DegradedAfter: time.Minute,

@@ -85,6 +85,9 @@ type Options struct {
 	// Covered reports whether a kind's propagation has mode All, which makes every object of the kind in a tree a
 	// source.
 	Covered func(schema.GroupKind) bool
+	// AwaitsShare reports whether the namespace's share of a budget is not in force yet, so that new copies must wait, for as long as it
+	// reports so. Nil: no budgets.
+	AwaitsShare func(namespace string) bool
 	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
 	RetryMin, RetryMax time.Duration
 	// DegradedAfter is how long readiness waits for a complete list of ResourceDistributions, or of copies.

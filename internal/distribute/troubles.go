@@ -29,6 +29,13 @@ func (t *troubles) holdsBack(namespace string, now time.Time) bool {
 	return now.Before(t.byNamespace[namespace].until)
 }
 
+// holdUntil puts off the next try in a namespace, in which nothing has failed.
+func (t *troubles) holdUntil(namespace string, until time.Time) {
+	known := t.byNamespace[namespace]
+	known.until = until
+	t.byNamespace[namespace] = known
+}
+
 // failureAt returns why the API server refuses the write in a namespace; nil if it does not.
 func (t *troubles) failureAt(namespace string) *Failure { return t.byNamespace[namespace].failure }
 

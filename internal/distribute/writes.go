@@ -1,6 +1,10 @@
 package distribute
 
-import "github.com/warren-tenancy/warren/internal/copies"
+import (
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/copies"
+)
 
 // writes ask for the requests for one target after the other.
 type writes struct {
@@ -20,7 +24,7 @@ func (ws *writes) startTarget(k Key) {
 		ws.left.startKey(k)
 		return
 	}
-	if w, ok := ws.planWrite(r, k); ok && !ws.waitsInLoop(w) {
+	if w, ok := ws.planWrite(r, k); ok && !ws.waitsForShare(w) && !ws.waitsInLoop(w) {
 		ws.emitOutput(w)
 		return
 	}
@@ -62,6 +66,19 @@ func (ws *writes) waitsInLoop(w WriteCopy) bool {
 		ws.queueAfter(w.key(), wait)
 	}
 	return wait > 0
+}
+
+// shareRetry is the pause before a target is planned again that waits for the share of its namespace.
+const shareRetry = 200 * time.Millisecond
+
+// waitsForShare reports whether a new copy must wait, because no budget would limit it yet. The target is queued for later then.
+func (ws *writes) waitsForShare(w WriteCopy) bool {
+	if w.Action.Verb != Create || ws.options.AwaitsShare == nil || !ws.options.AwaitsShare(w.Slot.Namespace) {
+		return false
+	}
+	w.run.troubles.holdUntil(w.Slot.Namespace, ws.now.Add(shareRetry))
+	ws.queueAfter(w.key(), shareRetry)
+	return true
 }
 
 // endWrite takes in the answer to a write, and decides what follows.

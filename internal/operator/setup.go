@@ -329,6 +329,7 @@ func (s *setup) copyingOptions() copying.Options {
 		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Concurrency: s.config.Concurrency,
 		Scrub:       scrubSettings(s.config),
 		Informers:   s.informers,
+		Refused:     s.budgets.TakeRefusal,
 		Unprotected: func() bool { return s.guard.Missing(manifests.Copy) },
 		After:       s.revoked,
 	}
@@ -336,7 +337,9 @@ func (s *setup) copyingOptions() copying.Options {
 
 // addDistribution adds the controller of ResourceDistributions, whether or not their CRD is installed: a component installs it.
 func (s *setup) addDistribution(context.Context) error {
-	runner, err := distribution.New(s.copyingOptions(), distributeOptions(s.config, s.namespace, s.timing.Distribution))
+	options := distributeOptions(s.config, s.namespace, s.timing.Distribution)
+	options.AwaitsShare = s.budgets.AwaitsShare
+	runner, err := distribution.New(s.copyingOptions(), options)
 	if err != nil {
 		return err
 	}

@@ -251,6 +251,19 @@ func (f *fixture) podsByNamespace(ctx context.Context) map[string]int {
 	return n
 }
 
+// countSecrets counts the Secrets of the tree.
+func (f *fixture) countSecrets(ctx context.Context) (n int) {
+	GinkgoHelper()
+	all := &corev1.SecretList{}
+	Expect(f.Admin().List(ctx, all)).To(Succeed())
+	for i := range all.Items {
+		if strings.HasPrefix(all.Items[i].Namespace, f.root) {
+			n++
+		}
+	}
+	return n
+}
+
 // deletePods deletes pods of a namespace.
 func (f *fixture) deletePods(ctx context.Context, namespace string, n int) {
 	GinkgoHelper()

@@ -20,7 +20,7 @@ import (
 
 func TestBudget(t *testing.T) { suite.Run(t, "budget") }
 
-const component = "config/components/budgets"
+const component, distribution = "config/components/budgets", "config/components/distribution"
 
 // world is what all cases share that stop no process.
 var world *devcluster.World
@@ -28,7 +28,7 @@ var world *devcluster.World
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	plugins, err := devcluster.BuildPlugins(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	w := startWorld(ctx, devcluster.Options{Webhooks: true})
+	w := startWorld(ctx, devcluster.Options{Webhooks: true, Components: []string{distribution}})
 	w.Plugins = plugins
 	return w.Bytes()
 }, func(data []byte) {
