@@ -76,8 +76,8 @@ func OverHTTP1(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// NewWriter returns a Writer with its own connections, and no rate limit but that of cfg. refused is called when the API server forbids a new
-// copy; it may be nil.
+// NewWriter returns a Writer with its own connections, and no rate limit but that of cfg. refused is called when the API server forbids a
+// new copy; it may be nil.
 func NewWriter(cfg *rest.Config, refused func(namespace, message string)) (*Writer, error) {
 	scheme := runtime.NewScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
