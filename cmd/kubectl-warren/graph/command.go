@@ -41,7 +41,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Use:   "graph [ROOT…]",
 		Short: "Draw the trees of namespaces as one file: HTML, SVG or Mermaid",
 		Long: "Draw the trees of namespaces as one file, which needs nothing else; with a ROOT, only the tree that begins there.\n" +
-			"The file lists no people unless --people asks for them. If you may not list namespaces, name a ROOT.",
+			"The file lists no people unless --people asks for them. If you may not list namespaces, you see the trees that\n" +
+			"kubectl warren ns finds, or what can be found from the roots that you name.",
 		Example:           "  kubectl warren graph -f forest.html\n  kubectl warren graph payments -o svg -f payments.svg",
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}

@@ -30,7 +30,7 @@ func listCommand(inv *invocation.Invocation) *cobra.Command {
 			"- the tenants that your rights name, because you are a manager or sudoer;\n" +
 			"- the trees of the tenants whose lists name you, if you may list LNamespaces and read the root;\n" +
 			"- the trees of the namespaces in the kubeconfig's contexts that have your cluster and user.\n" +
-			"With --tenant, you see only the tree of that tenant. Namespaces that you may not read are named on stderr.",
+			"Namespaces that you may not read are named on stderr.",
 		Example:           "  kubectl warren ns\n  kubectl warren ns --tenant payments -o name",
 		Args:              takeNoWords,
 		ValidArgsFunction: cobra.NoFileCompletions,

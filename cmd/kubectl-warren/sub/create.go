@@ -28,7 +28,7 @@ func (n *newChild) addFlags(cmd *cobra.Command) {
 		"Labels of the namespace; only keys that subNamespaces.labels of the configuration allows, by default none")
 	cmd.Flags().StringToStringVar(&n.annotations, "annotations", nil,
 		"Annotations of the namespace; only keys that subNamespaces.annotations of the configuration allows, by default none")
-	cmd.Flags().BoolVar(&n.wait, "wait", false, "Return when the namespace is ready to be used")
+	cmd.Flags().BoolVar(&n.wait, "wait", false, "Return when the namespace is ready to be used, or fail if only a human can help")
 	n.change = change.AddFlags(cmd)
 }
 
@@ -36,10 +36,9 @@ func (n *newChild) addFlags(cmd *cobra.Command) {
 func createCommand(inv *invocation.Invocation) *cobra.Command {
 	n := &newChild{}
 	cmd := &cobra.Command{
-		Use:   "create NAME -n PARENT",
-		Short: "Create a sub-namespace of the namespace that --namespace names",
-		Long: "Create a sub-namespace of the namespace that --namespace names, by a SubNamespace. You need ClusterRole admin there.\n" +
-			"With --wait, the command ends when the namespace is ready, or fails when only a human can help.",
+		Use:         "create NAME -n PARENT",
+		Short:       "Create a sub-namespace of the namespace that --namespace names",
+		Long:        "Create a sub-namespace of the namespace that --namespace names, by a SubNamespace. You need ClusterRole admin there.",
 		Example:     "  kubectl warren create pay-web -n payments --wait",
 		Annotations: map[string]string{invocation.UsesNamespace: "yes"},
 		Args: func(cmd *cobra.Command, args []string) error {
