@@ -43,7 +43,8 @@ type LNamespaceSpec struct {
 	// +optional
 	Billing *Billing `json:"billing,omitempty"`
 
-	// limits of the tree; a field that is absent takes the configuration's. Cluster admins only.
+	// limits of the tree; 0 allows none. A field that is absent takes the configuration's, where absent means no limit. A lower limit
+	// deletes nothing. Cluster admins only.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 
@@ -72,8 +73,7 @@ type Billing struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Limits bound the size of a tree, and of the copies that its own sources cause. 0 allows none. In an LNamespace, a nil field takes the
-// value of the configuration, where nil is no limit.
+// Limits bound the size of a tree, and of the copies that its own sources cause.
 type Limits struct {
 	// subNamespaces counts all descendants of the root.
 	// +kubebuilder:validation:Minimum=0
@@ -85,8 +85,7 @@ type Limits struct {
 	// +optional
 	Depth *int32 `json:"depth,omitempty"`
 
-	// copies is how many copies the sources in the tree may have, all together. Older sources come first; what stands is never
-	// deleted because of a limit.
+	// copies is how many copies the sources in the tree may have, all together.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Copies *int32 `json:"copies,omitempty"`
