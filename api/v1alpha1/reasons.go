@@ -88,9 +88,9 @@ const (
 	ReasonAccessDenied Reason = "AccessDenied"
 	// Condition BillingExported: the table in the warehouse differs from the one that the exporter needs.
 	ReasonSchemaMismatch Reason = "SchemaMismatch"
-	// Condition BillingExported: the warehouse refuses rows of this tenant. Change `spec.billing`.
+	// Condition BillingExported: the warehouse refuses rows of this tenant, and of no other.
 	ReasonInvalidData Reason = "InvalidData"
-	// Condition BillingExported: a driver is configured, but no billing exporter is running. Deploy the component of the driver.
+	// Condition BillingExported: a driver is configured, but the operator sees no billing exporter that runs.
 	ReasonNotRunning Reason = "NotRunning"
 )
 

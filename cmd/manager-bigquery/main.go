@@ -1,5 +1,5 @@
-// Manager-bigquery is the billing exporter and its commands with the driver of BigQuery. If the ledger is in BigQuery,
-// the program manager-billing in the same folder replaces itself by this one, with the same arguments.
+// Manager-bigquery is the billing exporter and its commands with the driver of BigQuery. Package
+// internal/billing/programs says why it is a program of its own.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Manager-billing is the billing exporter and its commands with the drivers of SQLite and PostgreSQL. For its
-// subcommands billing and billing-exporter, the program "manager" in the same folder replaces itself by this one. If
-// the ledger is in BigQuery, this program replaces itself by manager-bigquery.
+// Manager-billing is the billing exporter and its commands with the drivers of SQLite and PostgreSQL. Package
+// internal/billing/programs says why it is a program of its own.
 package main
 
 import (

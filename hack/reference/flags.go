@@ -89,6 +89,6 @@ func writeEnvironment(p *page) {
 	p.row("`KUBECONFIG`", "all",
 		"The kubeconfig to read, by kubectl's rules, if no flag names one. In a pod where neither is set, the service account is used.")
 	p.row("`KUBECTL`", "`kubectl sudo`, `kubectl warren billing`", "The kubectl to run; else the one in the `PATH`.")
-	p.row("`GOMEMLIMIT`", "`manager`, `manager-billing`",
+	p.row("`GOMEMLIMIT`", "`manager`, `manager-billing`, `manager-bigquery`",
 		"The memory that Go may use. The manifests set it to about nine tenths of the memory limit.")
 }

@@ -2,7 +2,8 @@
 // knows the name of the exporter's Lease. It links no driver, because the operator imports it.
 //
 // Why three programs in one image: the operator may impersonate and escalate, so it links no driver and has no way to a
-// warehouse. Google's client makes every exporter 16 to 19 MiB larger at rest (gRPC, Arrow, OpenTelemetry), so that
+// warehouse. The exporter needs no controller. In one program, each would hold the other's code in memory. Google's
+// client makes every exporter 16 to 19 MiB larger at rest (gRPC, Arrow, OpenTelemetry), so that
 // only manager-bigquery links it.
 package programs
 
@@ -14,12 +15,9 @@ import (
 )
 
 const (
-	// Billing is the program with the billing exporter and its commands, and the drivers of SQLite and PostgreSQL. The
-	// operator needs none of these, and the exporter needs no controller. In one program, each would hold the other's
-	// code in memory.
+	// Billing is the program with the billing exporter and its commands, and the drivers of SQLite and PostgreSQL.
 	Billing = "manager-billing"
-	// BigQuery is the same program with the driver of BigQuery, too. Google's client costs 20 MB of memory, which few
-	// installations need.
+	// BigQuery is the same program with the driver of BigQuery, too.
 	BigQuery = "manager-bigquery"
 )
 
