@@ -19,7 +19,8 @@ var (
 	}, []string{"result"})
 	synced = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "warren_webhook_ca_synced",
-		Help: "1 if every webhook of that configuration has the right caBundle; 0 also if the configuration is missing. Only the leader reports it.",
+		Help: "1 if every webhook of that configuration has the right caBundle; 0 also if the configuration is missing. Only the leader " +
+			"reports it.",
 	}, []string{"configuration"})
 )
 
