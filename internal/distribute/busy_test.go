@@ -1,11 +1,30 @@
 package distribute
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/warren-tenancy/warren/internal/copies"
 )
+
+// The queue keeps the earliest of the times for which a key was put into it. So a target may be taken before its next try is due, and is
+// queued again for that time.
+func TestATargetThatIsTakenTooEarlyIsQueuedAgain(t *testing.T) {
+	c := newCluster(t, "d0")
+	c.refuse = func(Verb, copies.Slot) error { return apierrors.NewTooManyRequests("busy", 5) }
+	c.distribute("new")
+	c.settle(100 * time.Millisecond)
+	c.refuse, c.writes = nil, nil
+	clear(c.later)
+	c.applyTo(Started{Key{"rd", "d0"}})
+	c.settle(time.Minute)
+	if !slices.Contains(c.writes, "create d0") {
+		t.Errorf("got writes %v, want a second try", c.writes)
+	}
+}
 
 // FLT-F05: while the write of a status fails, it is tried less and less often, whatever else queues the ResourceDistribution. No copy is
 // written before.

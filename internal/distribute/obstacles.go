@@ -185,13 +185,16 @@ func (o *obstacles) describeUnwatched() string {
 		copies.DescribeStatus(o.unwatched))
 }
 
-// queueLook queues the next list of obstacles that no watch shows, unless one is queued already.
+// queueLook queues the next list of obstacles that no watch shows. Each review does: a review that comes earlier takes the place of the one
+// that was queued before.
 func (o *obstacles) queueLook(d *Distribution) {
-	if o.watching || o.now.Before(o.lookAt) {
+	if o.watching {
 		return
 	}
-	o.lookAt = o.now.Add(o.options.RetryMax)
-	o.queueAfter(reviewKey(d.Name), o.options.RetryMax)
+	if !o.now.Before(o.lookAt) {
+		o.lookAt = o.now.Add(o.options.RetryMax)
+	}
+	o.queueAfter(reviewKey(d.Name), o.lookAt.Sub(o.now))
 }
 
 // isLookDue reports whether obstacles that no watch shows must be listed again.

@@ -118,7 +118,7 @@ func (rs *reviews) queueWrites(r *run, results []Result) {
 	var keys []Key
 	for _, one := range results {
 		key := Key{r.Name, one.Namespace}
-		waits := r.troubles.holdsBack(one.Namespace, rs.now) || rs.outcomes.loopWait(r, one.Namespace, one.Action, one.copy) > 0
+		waits := r.troubles.untilNext(one.Namespace, rs.now) > 0 || rs.outcomes.loopWait(r, one.Namespace, one.Action, one.copy) > 0
 		if one.Verb != Nothing && !rs.isQueued(key) && !waits {
 			keys = append(keys, key)
 		}

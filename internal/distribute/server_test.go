@@ -1,7 +1,6 @@
 package distribute
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,7 +25,6 @@ import (
 var (
 	configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	resource   = corev1.SchemeGroupVersion.WithResource("configmaps")
-	epoch      = time.Unix(0, 0)
 	synced     = watchset.Status{State: watchset.Synced, Resource: resource}
 )
 
@@ -42,7 +40,7 @@ type cluster struct {
 	rds     map[string]*v1alpha1.ResourceDistribution
 	events  []Input // what the watches have not shown yet, the oldest first
 	queue   []Key
-	later   []Queue // in the order in which they are due: After counts from epoch
+	later   map[Key]time.Time // when keys that are put off are due
 	writes  []string
 	reports []string // Events, by reason
 	watches int      // the number of watches for obstacles
@@ -84,7 +82,7 @@ func (c *cluster) start() {
 		DegradedAfter: time.Minute,
 		Timing:        timing,
 	})
-	c.events, c.queue, c.later, c.watches = nil, nil, nil, 0
+	c.events, c.queue, c.later, c.watches = nil, nil, map[Key]time.Time{}, 0
 	c.applyTo(DefinitionChanged{})
 	if len(c.kinds) > 0 {
 		c.listCopies()
@@ -111,15 +109,7 @@ func (c *cluster) applyTo(input Input) (request Request) {
 	for _, output := range c.state.Apply(c.now, input) {
 		switch one := output.(type) {
 		case Queue:
-			if one.After > 0 {
-				c.later = append(c.later, Queue{Keys: one.Keys, After: c.now.Add(one.After).Sub(epoch)})
-				continue
-			}
-			for _, key := range one.Keys {
-				if !slices.Contains(c.queue, key) {
-					c.queue = append(c.queue, key)
-				}
-			}
+			c.queueKeys(one)
 		case copies.Event:
 			c.reports = append(c.reports, string(one.Reason))
 		case FollowObstacles:
@@ -200,20 +190,33 @@ func (c *cluster) settle(limit time.Duration) {
 
 // wait advances the clock to the time of the next work that was put off, if that is before end.
 func (c *cluster) wait(end time.Time) bool {
-	if len(c.later) == 0 {
+	var next Key
+	for key, at := range c.later {
+		if due, known := c.later[next]; !known || at.Before(due) || at.Equal(due) && key.Namespace < next.Namespace {
+			next = key
+		}
+	}
+	due, known := c.later[next]
+	if !known || due.After(end) {
 		c.now = end
 		return false
 	}
-	slices.SortStableFunc(c.later, func(a, b Queue) int { return cmp.Compare(a.After, b.After) })
-	due := epoch.Add(c.later[0].After)
-	if due.After(end) {
-		c.now = end
-		return false
-	}
-	c.now = due
-	c.queue = append(c.queue, c.later[0].Keys...)
-	c.later = c.later[1:]
+	delete(c.later, next)
+	c.now, c.queue = due, append(c.queue, next)
 	return true
+}
+
+// queueKeys does what the runner's queue does: of several delays of a key, the shortest counts.
+func (c *cluster) queueKeys(q Queue) {
+	for _, key := range q.Keys {
+		due, known := c.later[key]
+		switch at := c.now.Add(q.After); {
+		case q.After == 0 && !slices.Contains(c.queue, key):
+			c.queue = append(c.queue, key)
+		case q.After > 0 && (!known || at.Before(due)):
+			c.later[key] = at
+		}
+	}
 }
 
 func (c *cluster) work(key Key) {

@@ -24,9 +24,9 @@ func (t *troubles) clearAll() { t.byNamespace = map[string]trouble{} }
 
 func (t *troubles) clearTrouble(namespace string) { delete(t.byNamespace, namespace) }
 
-// holdsBack reports whether the next try in a namespace is not due yet.
-func (t *troubles) holdsBack(namespace string, now time.Time) bool {
-	return now.Before(t.byNamespace[namespace].until)
+// untilNext returns how long the next try in a namespace must wait; 0 if it is due.
+func (t *troubles) untilNext(namespace string, now time.Time) time.Duration {
+	return max(0, t.byNamespace[namespace].until.Sub(now))
 }
 
 // holdUntil puts off the next try in a namespace, in which nothing has failed.

@@ -49,8 +49,9 @@ func (ws *writes) planWrite(r *run, key Key) (w WriteCopy, ok bool) {
 		r.troubles.clearTrouble(namespace)
 		return w, false
 	}
-	if r.troubles.holdsBack(namespace, ws.now) {
-		return w, false // the target is queued for that time already
+	if wait := r.troubles.untilNext(namespace, ws.now); wait > 0 {
+		ws.queueAfter(key, wait) // the queue has kept an earlier time than that of the last failure
+		return w, false
 	}
 	return WriteCopy{
 		Slot: r.Template.Slot(namespace), Resource: k.resource, Action: plan.Action, Copy: plan.copy,
