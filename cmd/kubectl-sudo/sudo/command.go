@@ -33,9 +33,7 @@ a group, or as a service account, USER is warren:sudo:TENANT. The API server's a
 --reason.
 
 Write the flags below before COMMAND; everything after COMMAND is for kubectl. The flags of kubectl that select the API server
-and the namespace (such as -n, --context, --kubeconfig) may be before or after COMMAND.
-
-KUBECTL in the environment names another kubectl than that of the PATH.`
+and the namespace (such as -n, --context, --kubeconfig) may be before or after COMMAND.`
 
 const example = `  kubectl sudo get secrets -n pay-web
   kubectl sudo --reason "INC-42: stuck rollout" delete pod web-0 -n pay-web

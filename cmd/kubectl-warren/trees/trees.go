@@ -28,7 +28,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		SuggestFor: []string{"list", "ls", "sub"},
 		Short:      "Show the trees of namespaces, and the templates with their instances",
 		Long: "Show the trees of namespaces, and the templates with their instances; with names, only the trees that begin at these.\n" +
-			"If you have no right to list namespaces, you see the tenants that " + invocation.ProgramName + " ns finds, or what can be found from " +
+			"If you have no right to list namespaces, you see the tenants that kubectl warren ns finds, or what can be found from " +
 			"the roots that you name.\n" +
 			"[s] marks a sub-namespace that belongs to a SubNamespace, (1) a footnote.",
 		Example:           "  kubectl warren tree\n  kubectl warren tree payments -o wide",
