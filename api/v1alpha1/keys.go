@@ -63,8 +63,7 @@ const (
 
 	// LabelDistributedBy on a distributed copy names its ResourceDistribution.
 	LabelDistributedBy = Domain + "/distributed-by"
-	// AnnotationLocked = "true" on a distributed copy: driftPolicy is Revert. Only the operator, users who may update the kind cluster-wide,
-	// and some controllers of Kubernetes may change the copy.
+	// AnnotationLocked = "true" on a distributed copy: driftPolicy is Revert.
 	AnnotationLocked = Domain + "/locked"
 	// AnnotationAdopted = "true" on a distributed copy: the object was there before, and is handed back, never deleted.
 	AnnotationAdopted = Domain + "/adopted"

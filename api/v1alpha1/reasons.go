@@ -82,7 +82,7 @@ const (
 const (
 	// Condition BillingExported: the warehouse has every change of the tenant.
 	ReasonExported Reason = "Exported"
-	// Condition BillingExported: the warehouse does not answer. Changes wait.
+	// Condition BillingExported: the warehouse does not answer, or its quota is used up. Changes wait.
 	ReasonWarehouseUnavailable Reason = "WarehouseUnavailable"
 	// Condition BillingExported: the warehouse refuses the exporter's account. Changes wait.
 	ReasonAccessDenied Reason = "AccessDenied"

@@ -10,8 +10,7 @@
 // All statements share one client, which is made at the first statement, and made anew after the token was refused:
 // credentials may come later, or change. A job has a location, because BigQuery finds no job outside the US and EU
 // without one. jobs.query would save one request, but Google's client gives each call a new requestId, so a lost answer
-// could not be asked for again. "Could not serialize access" and "Too many DML statements" are temporary errors; a
-// used-up quota waits ten minutes.
+// could not be asked for again. "Could not serialize access" and "Too many DML statements" are temporary errors.
 package bigquery
 
 import (
