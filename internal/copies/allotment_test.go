@@ -120,6 +120,21 @@ func TestLimitsCountCopiesWhoseSourceHasGone(t *testing.T) {
 	}
 }
 
+func TestLimitsFollowCopiesThatChangeTheirSource(t *testing.T) {
+	w, names := world(limited(3, -1), aged("acme", 2)), []string{"a", "a1", "b"}
+	carryOut(w, names...)
+	aged("acme", 1)(w)
+	if got := carryOut(w, names...); got["s1"] != 0 {
+		t.Errorf("got %v, want no room for s1", got)
+	}
+	for _, name := range names {
+		w.PutCopy(in(name, secret, "s2"), &copies.Copy{UID: "u", ResourceVersion: "2", From: "tmpl", Ours: true, Digest: 1})
+	}
+	if got := carryOut(w, names...); got["s1"] != 3 {
+		t.Errorf("got %v, want copies of s1, since those of s2 come from a template now", got)
+	}
+}
+
 func TestLimitsChange(t *testing.T) {
 	t.Run("PROP-L4 when a limit is lowered, no copy is deleted, and the youngest source is held back and reported; PROP-L5 when an older "+
 		"source is deleted with its copies, one that was held back is copied", testLimitsChange)

@@ -130,9 +130,15 @@ func (w *World) DeleteSource(slot Slot) {
 	w.Limits.queueRecount(slot.Namespace)
 }
 
-// PutCopy adds or replaces the copy at slot. Limits are not counted anew: where a copy is written, the room for it was
-// counted before.
-func (w *World) PutCopy(slot Slot, c *Copy) { w.Copies.setRecord(slot, packCopy(c)) }
+// PutCopy adds or replaces the copy at slot. Limits are counted anew only for the source that loses a copy: where one is
+// written, the room for it was counted before.
+func (w *World) PutCopy(slot Slot, c *Copy) {
+	was, now := w.Copies.findRecord(slot), packCopy(c)
+	if was != nil && (was.from != now.from || was.flags.has(ours) && !now.flags.has(ours)) {
+		w.Limits.queueRecount(was.from)
+	}
+	w.Copies.setRecord(slot, now)
+}
 
 // DeleteCopy forgets the copy at slot. With the last copy of a source, it forgets the Loss of that source, too.
 func (w *World) DeleteCopy(slot Slot) {
