@@ -174,6 +174,13 @@ func TestRecordOfNames(t *testing.T) {
 	if diff := cmp.Diff(record, Read(rd, Settings{}).Named); diff != "" {
 		t.Errorf("a status doesn't keep it: %s", diff)
 	}
+	t.Run("DIST-D125 a named namespace that was being deleted when the targets were written has replaced none", func(t *testing.T) {
+		gone := f.WithNamespace(&forest.Namespace{Name: "ghost", UID: "first", Terminating: true})
+		record, _ := d.RecordNames(gone, d.Named)
+		if got := record.Replaced(gone); len(got) > 0 {
+			t.Errorf("replaced: %v", got)
+		}
+	})
 	t.Run("DIST-D92 a change of spec.targets starts a new record of names; a change of another field keeps it", func(t *testing.T) {
 		changed := rd.DeepCopy()
 		changed.Spec.Targets.IncludedNamespaces = named("d1")

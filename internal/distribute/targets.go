@@ -266,11 +266,12 @@ func (n Named) Means(f *forest.Snapshot, name string) bool {
 	return namespace != nil && recorded == digestOf(namespace.UID)
 }
 
-// Replaced returns the names that now belong to another namespace than the one that was meant, in alphabetical order.
+// Replaced returns the names that now belong to another namespace than the one that was meant, in alphabetical order. One that is being
+// deleted has replaced none: it may be older than the record.
 func (n Named) Replaced(f *forest.Snapshot) []string {
 	var names []string
 	for name := range n {
-		if f.Namespace(name) != nil && !n.Means(f, name) {
+		if namespace := f.Namespace(name); namespace != nil && !namespace.Terminating && !n.Means(f, name) {
 			names = append(names, name)
 		}
 	}
