@@ -188,8 +188,10 @@ func (p *planner) planAbsent() Action {
 func (p *planner) planKept() Action {
 	at, s, v := p.findWanted()
 	switch {
-	// Even what belongs to the namespace must not grant another Role than its author meant.
-	case s != nil && s.Mode == v1alpha1.ModeCreate && s.Role != "" && p.copied.content != Unwritten && !p.hasRole(at, s.Role):
+	// Even what belongs to the namespace must not grant another Role than its author meant. Of what came from elsewhere, this source does not
+	// know the Role.
+	case s != nil && s.Mode == v1alpha1.ModeCreate && s.Role != "" && at.Namespace == p.copied.from && p.copied.content != Unwritten &&
+		!p.hasRole(at, s.Role):
 		return Action{Verb: Delete, Source: at}
 	// The source asks for no more than an object of this name, whatever a user has made of it (PROP-C2).
 	case s != nil && s.Mode == v1alpha1.ModeCreate:

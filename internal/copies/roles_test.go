@@ -56,6 +56,10 @@ func TestPlanOfBindingToRole(t *testing.T) {
 			copies.Nothing},
 		"mode create, the copy of that Role": {v1alpha1.ModeCreate, []fact{role(update, "acme")}, copies.Nothing},
 		"mode create, and no Role":           {v1alpha1.ModeCreate, nil, copies.Delete},
+		"mode create, a binding that came from another namespace": {v1alpha1.ModeCreate, []fact{func(w *copies.World) {
+			w.PutCopy(bindingAt("a"), &copies.Copy{UID: "c", ResourceVersion: "1", From: "zeta", Ours: true,
+				Hash: copies.Hash{Mode: v1alpha1.ModeCreate, Place: copies.PlaceOf(bindingAt("a"), "zeta"), Content: "x"}})
+		}}, copies.Nothing},
 		"a copy that becomes one in mode update": {update, []fact{role(v1alpha1.ModeCreate, "acme"), func(w *copies.World) {
 			w.PutSource(roleAt("acme"), &copies.Source{UID: "s", ResourceVersion: "1", Mode: update, Content: "x"})
 		}}, copies.Nothing},
