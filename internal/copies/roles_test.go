@@ -56,10 +56,6 @@ func TestPlanOfBindingToRole(t *testing.T) {
 			copies.Nothing},
 		"mode create, the copy of that Role": {v1alpha1.ModeCreate, []fact{role(update, "acme")}, copies.Nothing},
 		"mode create, and no Role":           {v1alpha1.ModeCreate, nil, copies.Delete},
-		"mode create, a binding that came from another namespace": {v1alpha1.ModeCreate, []fact{func(w *copies.World) {
-			w.PutCopy(bindingAt("a"), &copies.Copy{UID: "c", ResourceVersion: "1", From: "zeta", Ours: true,
-				Hash: copies.Hash{Mode: v1alpha1.ModeCreate, Place: copies.PlaceOf(bindingAt("a"), "zeta"), Content: "x"}})
-		}}, copies.Nothing},
 		"a copy that becomes one in mode update": {update, []fact{role(v1alpha1.ModeCreate, "acme"), func(w *copies.World) {
 			w.PutSource(roleAt("acme"), &copies.Source{UID: "s", ResourceVersion: "1", Mode: update, Content: "x"})
 		}}, copies.Nothing},
@@ -80,6 +76,23 @@ func TestPlanOfBindingToRole(t *testing.T) {
 				t.Errorf("RoleBindings to the Role: %v", got)
 			}
 		})
+	}
+}
+
+// A binding in mode create that came from another namespace is not judged by the Role of the source that reaches its place now.
+func TestABindingThatCameFromElsewhereStays(t *testing.T) {
+	kind := schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}
+	w, slot := world(acme()), in("a", kind, "t")
+	w.SetKind(copies.RoleKind, copies.OptIn, true)
+	w.SetKind(kind, copies.OptIn, true)
+	w.PutSource(slot.At("acme"), &copies.Source{UID: "b", ResourceVersion: "1", Mode: v1alpha1.ModeCreate, Content: content("acme", 1),
+		Role: "release"})
+	for from, want := range map[string]copies.Verb{"acme": copies.Delete, "tmpl": copies.Nothing} {
+		w.PutCopy(slot, &copies.Copy{UID: "c", ResourceVersion: "1", From: from, Ours: true, Digest: 1,
+			Hash: copies.Hash{Mode: v1alpha1.ModeCreate, Place: copies.PlaceOf(slot, from), Content: "x"}})
+		if got := w.Plan(slot); got.Verb != want {
+			t.Errorf("from %s: got verb %v, want %v", from, got.Verb, want)
+		}
 	}
 }
 
