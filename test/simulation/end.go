@@ -181,7 +181,7 @@ func (h *history) judge(slot copies.Slot) string {
 // another source, which is held back. Copies of RBAC kinds are always updated.
 func (h *history) mayHoldBack(slot copies.Slot, o, source *object) bool {
 	// The operator knows the length that it has written, not that of an edit, which is a user's right in mode create.
-	isLarger := o.edited || o.mode() == v1alpha1.ModeCreate || source.length() > o.length() || source.meta.Namespace != o.from
+	isLarger := o.edited || o.mode() == v1alpha1.ModeCreate || sizeOf(slot, source) > sizeOf(slot, o) || source.meta.Namespace != o.from
 	return h.script.setup.bytes > 0 && slot.Kind.Group == "" && isLarger
 }
 

@@ -139,9 +139,6 @@ func (o *object) mode() string {
 	return mode
 }
 
-// length returns the length of an object's content.
-func (o *object) length() int { return len(fmt.Sprint(o.rest, o.meta.Labels)) }
-
 func (h *history) change(slot copies.Slot, verb string, do func(copies.Slot, *object)) string {
 	o := h.server.at(slot)
 	if o == nil {
