@@ -79,7 +79,7 @@ func (a *answers) takeFound(c CopyWritten) {
 	}
 	if r := a.runs.at(c.by); r != nil && r == c.run && r.Problem == "" {
 		if r.obstacles.isPast(c.Slot.Namespace, o) { // no watch would show again that it is gone
-			a.queueKeys(c.key())
+			a.queueAfter(c.key(), a.options.Timing.TransientMin)
 			return
 		}
 		r.obstacles.setObstacle(c.Slot.Namespace, o)

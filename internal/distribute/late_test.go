@@ -59,3 +59,24 @@ func TestAListThatCameLateMakesNoConflict(t *testing.T) {
 			}
 		})
 }
+
+func TestAConflictIsFoundAfterAnotherSpec(t *testing.T) {
+	t.Run("DIST-D126 when a namespace with an object in the way becomes a target again, the conflict is reported, after one try to create "+
+		"the copy", func(t *testing.T) {
+		c := newCluster(t, "d0", "d1")
+		everywhere := conflictPolicy(v1alpha1.ConflictSkip)
+		c.stranger("d1", "theirs")
+		c.distribute("new", everywhere)
+		c.settle(time.Minute)
+		c.distribute("new", everywhere, func(spec *v1alpha1.ResourceDistributionSpec) {
+			spec.Targets = v1alpha1.DistributionTargets{IncludedNamespaces: named("d0")}
+		})
+		c.settle(time.Minute)
+		c.writes = nil
+		c.distribute("new", everywhere)
+		c.settle(time.Minute)
+		if diff := cmp.Diff([]string{"create d1"}, c.writes); diff != "" || c.status().Conflicts != 1 {
+			t.Errorf("%d conflicts, want 1; writes: %s", c.status().Conflicts, diff)
+		}
+	})
+}

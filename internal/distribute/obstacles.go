@@ -153,10 +153,10 @@ func (o *obstacles) keepWatch(d *Distribution) {
 // currentWatch returns the watch that must exist now; nil if there is none.
 func (o *obstacles) currentWatch() *ObstacleWatch { return o.watch }
 
-// stopWatch ends the watch, if there is one.
+// stopWatch ends the watch, if there is one. What it has shown counts no longer: it shows nothing that comes after it.
 func (o *obstacles) stopWatch() {
 	if o.watch != nil {
-		o.watch = nil
+		o.watch, o.watching, o.shown = nil, false, ""
 		o.emitOutput(FollowObstacles{})
 	}
 }
