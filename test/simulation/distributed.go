@@ -43,8 +43,7 @@ func (w world) isTarget(rd *v1alpha1.ResourceDistribution, namespace string) str
 	tree, met, seen := string(rd.Spec.Targets.Trees[0]), false, map[string]bool{}
 	for at := namespace; at != ""; {
 		n := w.forest.Namespace(at)
-		if met = met || at == tree; n == nil || n.Terminating || seen[at] || 
-			w.forest.Place(at).Halt.Reason == v1alpha1.ReasonParentReplaced {
+		if met = met || at == tree; n == nil || n.Terminating || seen[at] || w.forest.Place(at).Halted() {
 			return either // halted (hierarchy.md 2.1)
 		}
 		seen[at] = true
