@@ -11,6 +11,18 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
+// takeLate removes the object that is in the way in d2, and then takes in what has found it. It expects that d2 gets its copy.
+func (c *cluster) takeLate(t *testing.T, late Input) {
+	t.Helper()
+	c.remove("d2/settings")
+	c.showAll()
+	c.applyTo(late)
+	c.settle(time.Minute)
+	if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "theirs", "d2": "new"}, c.data()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestALateAnswerMakesNoConflict(t *testing.T) {
 	t.Run("DIST-D123 an object that was in the way, and that a watch has shown to be gone before the answer came, is no "+
 		"conflict", func(t *testing.T) {
@@ -28,13 +40,7 @@ func TestALateAnswerMakesNoConflict(t *testing.T) {
 		}
 		c.stranger("d2", "theirs")
 		answer := c.writeCopy(write)
-		c.remove("d2/settings")
-		c.showAll()
-		c.applyTo(answer)
-		c.settle(time.Minute)
-		if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "theirs", "d2": "new"}, c.data()); diff != "" {
-			t.Error(diff)
-		}
+		c.takeLate(t, answer)
 	})
 }
 
@@ -50,13 +56,7 @@ func TestAListThatCameLateMakesNoConflict(t *testing.T) {
 			look := ListObstacles{ObstacleWatch: *r.obstacles.watch, of: r.Distribution}
 			late := ObstaclesFound{ListObstacles: look,
 				Objects: c.list(func(meta *metav1.PartialObjectMetadata) bool { return meta.Labels[v1alpha1.LabelDistributedBy] == "" })}
-			c.remove("d2/settings")
-			c.showAll()
-			c.applyTo(late)
-			c.settle(time.Minute)
-			if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "theirs", "d2": "new"}, c.data()); diff != "" {
-				t.Error(diff)
-			}
+			c.takeLate(t, late)
 		})
 }
 

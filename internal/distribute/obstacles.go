@@ -145,7 +145,7 @@ func (o *obstacles) followKind(d *Distribution, hasObstacle bool) {
 func (o *obstacles) keepWatch(d *Distribution) {
 	if o.watch == nil {
 		w := o.watchOf(d)
-		o.watch, o.watching, o.shown, o.unwatched, o.lookAt = &w, false, "", watchset.Status{}, time.Time{}
+		o.watch, o.unwatched, o.lookAt = &w, watchset.Status{}, time.Time{}
 		o.emitOutput(FollowObstacles{})
 	}
 }
