@@ -62,7 +62,7 @@ type Action struct {
 	Source Slot
 	// Hash is what the copy will carry.
 	Hash Hash
-	// Size is the size of the copy in bytes, counted as limits count it.
+	// Size is the size of the copy in bytes, counted as limits count it; 0 if it is not known.
 	Size int
 	// Reason is why nothing can be done although something is wanted: Conflict, WaitingForRemoval, LimitExceeded; or
 	// "".

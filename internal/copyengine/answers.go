@@ -108,6 +108,9 @@ func (o *objects) takeWritten(slot copies.Slot, action copies.Action, meta *meta
 	}
 	delete(o.unlabelled, slot)
 	o.world.PutCopy(slot, now)
+	if now.Hash.Content != action.Hash.Content { // the source was read again for this write
+		action.Hash, action.Size = now.Hash, 0
+	}
 	o.world.NoteWritten(action)
 }
 
