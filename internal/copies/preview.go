@@ -112,13 +112,27 @@ func whyWritten(w *World, slot Slot, a Action) string {
 // UnlabelledFrom is for a copy of ours that has lost its label inherited-from. It returns the namespace of the copy's
 // source, which it looks for among the namespaces above in the forest f. It returns "" for any other object.
 func UnlabelledFrom(f *forest.Snapshot, slot Slot, meta metav1.Object) string {
-	hash := ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash])
-	if _, labelled := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
+	return UnlabelledHash(meta).FindSource(f, slot)
+}
+
+// UnlabelledHash returns the hash of an object that has lost its label inherited-from. It returns the zero Hash for an
+// object that has the label, and for one that has no hash.
+func UnlabelledHash(meta metav1.Object) Hash {
+	if _, labelled := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; labelled {
+		return Hash{}
+	}
+	return ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash])
+}
+
+// FindSource returns the namespace of the source of the copy at slot. It looks among the namespaces above in the forest
+// f, and returns "" if it is none of them.
+func (h Hash) FindSource(f *forest.Snapshot, slot Slot) string {
+	if h.Place == "" {
 		return ""
 	}
 	sources, _ := f.Sources(slot.Namespace)
 	for _, from := range sources.Names {
-		if hash.Place == PlaceOf(slot, from) {
+		if h.Place == PlaceOf(slot, from) {
 			return from
 		}
 	}

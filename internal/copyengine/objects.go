@@ -25,6 +25,9 @@ type objects struct {
 	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when
 	// such a copy is gone.
 	unlabelled map[copies.Slot]string
+	// unplaced are objects that the watch of a kind in mode All shows, with a hash as copies have it, without their label
+	// inherited-from, and with no source above as far as the forest shows. A watch of Namespaces may be behind.
+	unplaced map[copies.Slot]*copies.Copy
 	// sought are the missing sources that FindLoss requests are looking for. An answer counts only while its source is
 	// in sought. A source leaves it when a watch shows it, or when its namespace changes.
 	sought map[copies.Slot]bool
@@ -59,29 +62,28 @@ func (o *objects) endSearch(source copies.Slot) bool {
 	return counts
 }
 
-// dropSought discards the answers of FindLoss requests that are under way for sources in these namespaces. They may be
-// outdated, so the sources are looked for again.
-func (o *objects) dropSought(namespaces []string) {
-	if len(o.sought) == 0 {
+// changeNamespaces is called when the forest has changed for these namespaces.
+func (o *objects) changeNamespaces(namespaces []string) {
+	if len(o.sought) == 0 && len(o.unplaced) == 0 {
 		return
 	}
 	changed := make(map[string]bool, len(namespaces))
 	for _, namespace := range namespaces {
 		changed[namespace] = true
 	}
+	// The answers of FindLoss requests that are under way may be outdated, so the sources are looked for again.
 	maps.DeleteFunc(o.sought, func(slot copies.Slot, _ bool) bool { return changed[slot.Namespace] })
+	for slot := range o.unplaced {
+		if changed[slot.Namespace] {
+			o.placeUnlabelled(slot)
+		}
+	}
 }
 
 func (o *objects) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
 	o.recordNewest(watch, object.Namespace, object.ResourceVersion)
-	if watch.Role == SourcesAndCopies {
-		// A watch of every object goes on to show a copy whose label inherited-from was removed, so that it can be
-		// repaired at once. In a watch of labelled objects such a copy merely disappears, and the POST that follows
-		// finds it.
-		if from := copies.UnlabelledFrom(o.world.Forest, watch.slotOf(object), object); from != "" {
-			o.takeUnlabelled(watch, object, from)
-			return
-		}
+	if watch.Role == SourcesAndCopies && o.takeUnlabelled(watch, object) {
+		return
 	}
 	if watch.Role.showsSources() {
 		o.takeSource(watch, object)
@@ -91,9 +93,21 @@ func (o *objects) takeObject(watch Watch, object *metav1.PartialObjectMetadata) 
 	}
 }
 
-// takeUnlabelled takes in a copy without its label inherited-from as a copy that has drifted.
-func (o *objects) takeUnlabelled(watch Watch, object *metav1.PartialObjectMetadata, from string) {
+// takeUnlabelled takes in a copy without its label inherited-from as a copy that has drifted, and reports whether the
+// object is one. A watch of every object goes on to show such a copy, so that it can be repaired at once. In a watch of
+// labelled objects it merely disappears, and the POST that follows finds it.
+func (o *objects) takeUnlabelled(watch Watch, object *metav1.PartialObjectMetadata) bool {
 	slot := watch.slotOf(object)
+	delete(o.unplaced, slot)
+	hash := copies.UnlabelledHash(object)
+	if hash.Place == "" {
+		return false
+	}
+	from := hash.FindSource(o.world.Forest, slot)
+	if from == "" {
+		o.unplaced[slot] = o.settings.Rules.CopyOf(slot, object)
+		return false
+	}
 	object = object.DeepCopy()
 	metav1.SetMetaDataLabel(&object.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
 	o.takeCopy(watch, object)
@@ -102,6 +116,28 @@ func (o *objects) takeUnlabelled(watch Watch, object *metav1.PartialObjectMetada
 		o.world.PutCopy(slot, known)
 	}
 	o.dropSource(slot)
+	return true
+}
+
+// placeUnlabelled takes in an unplaced object if the forest shows its source by now.
+func (o *objects) placeUnlabelled(slot copies.Slot) {
+	c := o.unplaced[slot]
+	from := c.Hash.FindSource(o.world.Forest, slot)
+	if from == "" {
+		return
+	}
+	delete(o.unplaced, slot)
+	if o.world.Copies.At(slot) == nil { // else an answer has shown a newer version
+		c.From, c.Ours, c.Drifted = from, true, true
+		o.putCopy(slot, c)
+	}
+}
+
+// dropUnplaced is called for namespaces, or for Everywhere, of which a watch lists all objects anew, or shows no more.
+func (o *objects) dropUnplaced(watch Watch, namespace string) {
+	maps.DeleteFunc(o.unplaced, func(slot copies.Slot, _ *copies.Copy) bool {
+		return slot.Kind == watch.Kind && (namespace == copies.Everywhere || slot.Namespace == namespace)
+	})
 }
 
 func (o *objects) takeSource(watch Watch, object *metav1.PartialObjectMetadata) {
@@ -149,6 +185,10 @@ func (o *objects) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
 		now.Digest = o.settings.Rules.Digest(object)
 		now.Drifted = known.Drifted || now.Digest != known.Digest
 	}
+	o.putCopy(slot, now)
+}
+
+func (o *objects) putCopy(slot copies.Slot, now *copies.Copy) {
 	delete(o.unlabelled, slot)
 	o.world.PutCopy(slot, now)
 	// A copied RoleBinding exists only as long as the copy of the Role that it names (PROP-I13).
@@ -166,6 +206,9 @@ func isPast(object *metav1.PartialObjectMetadata, uid, resourceVersion string) b
 func (o *objects) takeEnd(e ObjectGone) {
 	o.recordNewest(e.Watch, e.Object.Namespace, e.Object.ResourceVersion)
 	slot, uid := e.slotOf(e.Object), string(e.Object.UID)
+	if c := o.unplaced[slot]; c != nil && c.UID == uid {
+		delete(o.unplaced, slot)
+	}
 	if known := o.world.Sources.At(slot); e.Role.showsSources() && known != nil && known.UID == uid && !isPast(e.Object, uid,
 		known.ResourceVersion) {
 		o.dropSource(slot)
@@ -179,6 +222,7 @@ func (o *objects) takeEnd(e ObjectGone) {
 
 func (o *objects) takeList(l Listed) {
 	exists := make(map[copies.Slot]bool, len(l.Objects))
+	o.dropUnplaced(l.Watch, l.Namespace)
 	for _, object := range l.Objects {
 		exists[l.slotOf(object)] = true
 		o.takeObject(l.Watch, object)
@@ -302,6 +346,7 @@ func (o *objects) dropElsewhere(watch Watch) {
 	followed := o.watches.findFollowed()
 	isElsewhere := func(slot copies.Slot) bool { _, is := followed[slot.Namespace]; return !is }
 	before := o.out.countKeys()
+	maps.DeleteFunc(o.unplaced, func(slot copies.Slot, _ *copies.Copy) bool { return slot.Kind == watch.Kind && isElsewhere(slot) })
 	for _, slot := range sources {
 		if watch.Role.showsSources() && isElsewhere(slot) {
 			o.dropSource(slot)
@@ -322,6 +367,7 @@ func (o *objects) dropNamespace(watch Watch, namespace string) {
 	o.world.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), copies.Awaited)
 	sources, copied := o.world.KindIn(watch.Kind, namespace)
 	before := o.out.countKeys()
+	o.dropUnplaced(watch, namespace)
 	o.dropMissing(watch, sources, copied, nil)
 	if watch.Role.showsCopies() {
 		delete(o.newest, o.watchedPlaceOf(watch.Kind, namespace))
