@@ -30,6 +30,8 @@ import (
 // own.
 type allotment struct {
 	held map[sourceKey]heldSource
+	// room is how many copies a source that is not held may still get; nil in a tree without limits.
+	room map[sourceKey]int
 }
 
 // heldSource is a source whose copies are not written.
@@ -78,6 +80,22 @@ func (a *Allotter) queueRecount(namespace string) {
 	}
 }
 
+// noteMade makes allotmentOf count the tree anew if a copy of the source at slot is made for which it counted no room: the
+// write was in flight when an older source took that room.
+func (a *Allotter) noteMade(slot Slot) {
+	if len(a.allotments) == 0 {
+		return
+	}
+	root, source := a.world.Forest.RootOf(slot.Namespace), slot.source()
+	known := a.allotments[root]
+	if known == nil || known.room == nil || source.isRootRail(root) {
+		return
+	}
+	if known.room[source]--; known.room[source] < 0 {
+		delete(a.allotments, root)
+	}
+}
+
 // recountAll makes allotmentOf count every tree anew.
 func (a *Allotter) recountAll() { clear(a.allotments) }
 
@@ -86,6 +104,7 @@ func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
 	if limits.Copies == nil && limits.Bytes == nil {
 		return of
 	}
+	of.room = map[sourceKey]int{}
 	claims, copies, bytes := a.claimsIn(root)
 	slices.SortFunc(claims, claim.compareAge)
 	for _, c := range claims {
@@ -100,6 +119,8 @@ func (a *Allotter) allotRoom(root string, limits v1alpha1.Limits) *allotment {
 			of.held[c.key] = heldSource{c.copies + c.grown, fmt.Sprintf("limits.bytes %d", *limits.Bytes), true}
 		case limits.Copies != nil && c.copies > 0 && copies > int64(*limits.Copies):
 			of.held[c.key] = heldSource{c.copies, fmt.Sprintf("limits.copies %d", *limits.Copies), false}
+		default:
+			of.room[c.key] = c.copies
 		}
 	}
 	return of

@@ -38,9 +38,12 @@ func (t *tally) recordOrphaned(source sourceKey) {
 	}
 }
 
+// counts reports whether a copy counts for limits.
+func (r *record) counts() bool { return r.flags.has(ours) && !r.flags.has(accessCopy) }
+
 // countCopy adds change to the number of copies of a source.
 func (t *tally) countCopy(source sourceKey, r *record, change int) {
-	if !r.flags.has(ours) || r.flags.has(accessCopy) {
+	if !r.counts() {
 		return
 	}
 	if t.made[source.namespace] += change; t.made[source.namespace] == 0 {

@@ -134,8 +134,11 @@ func (w *World) DeleteSource(slot Slot) {
 // written, the room for it was counted before.
 func (w *World) PutCopy(slot Slot, c *Copy) {
 	was, now := w.Copies.findRecord(slot), packCopy(c)
-	if was != nil && (was.from != now.from || was.flags.has(ours) && !now.flags.has(ours)) {
+	if was != nil && (was.from != now.from || was.counts() && !now.counts()) {
 		w.Limits.queueRecount(was.from)
+	}
+	if now.counts() && (was == nil || was.from != now.from || !was.counts()) {
+		w.Limits.noteMade(slot.At(now.from))
 	}
 	w.Copies.setRecord(slot, now)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
@@ -79,6 +80,62 @@ func TestLimitsOfAState(t *testing.T) {
 			sc.requireSettled()
 		})
 	}
+}
+
+// inFlight returns a scenario with three writes in flight: those of the copies of acme/s1.
+func inFlight(t *testing.T, mode string, copies int32, bytes int64) *scenario {
+	s := newScenario(t, limited(copies, bytes), scenarioKinds()...)
+	s.list()
+	s.apply(copyengine.Elected{})
+	propagated(in("acme", secret, "s1"), 1, mode)(s.server)
+	s.readSource("s1", "acme")
+	for _, namespace := range []string{"a", "a1", "b"} {
+		s.start(slotTask(in(namespace, secret, "s1")))
+	}
+	return s
+}
+
+// answerAll answers writes of copies of acme/s1.
+func (s *scenario) answerAll(namespaces ...string) {
+	for _, namespace := range namespaces {
+		s.answer(in(namespace, secret, "s1"))
+	}
+}
+
+// readSource has the State read a source.
+func (s *scenario) readSource(name, namespace string) {
+	s.deliver()
+	s.start(sourceTask(in(namespace, secret, name)))
+	s.answer(in(namespace, secret, name))
+}
+
+func TestLimitsAndWritesInFlight(t *testing.T) {
+	t.Run("PROP-L2 limit bytes counts the size that a copy was written with, also "+
+		"where its source has grown since the write was planned", func(t *testing.T) {
+		s := inFlight(t, create, -1, 700)
+		resized(in("acme", secret, "s1"), 2, 200)(s.server) // such a write reads the source again
+		s.answerAll("a", "a1", "b")
+		remove(in("acme", secret, "s1"))(s.server)
+		s.settle()
+		number(2)(s.server)
+		s.settle()
+		s.run(troubledSecret(in("acme", secret, "s2")))
+	})
+	t.Run("PROP-L10 an older source that appears while copies of a younger one are written gets no copy beyond the limit", func(t *testing.T) {
+		s := inFlight(t, update, 3, -1)
+		older := func(m *metav1.ObjectMeta) { m.CreationTimestamp = metav1.Unix(1, 0) }
+		propagated(in("a", secret, "older"), 1, update, older)(s.server)
+		s.readSource("older", "a")
+		number(2)(s.server)
+		s.readSource("s2", "acme")
+		s.answerAll("a")
+		s.start(slotTask(in("b", secret, "s2"))) // the limits are counted now
+		s.answerAll("a1", "b")
+		s.settle()
+		if object, made := s.server.objects[in("a1", secret, "older")]; made {
+			s.fail("a fourth copy was made: %v", object.meta)
+		}
+	})
 }
 
 // troubledSecret checks that the State reports for a source, and for nothing else, that limits hold back its copies.
