@@ -41,7 +41,7 @@ type known struct {
 
 // quota is a share as it is in the cluster.
 type quota struct {
-	uid     types.UID
+	uid     types.UID // "" where there is none: its creation failed, or it was deleted
 	version string
 	// spec, counted and used are spec.hard, status.hard and status.used.
 	spec, counted, used budget.Amounts
@@ -52,8 +52,6 @@ type quota struct {
 	lost *budget.Share
 	// failure is why the last write failed; "" if it didn't.
 	failure string
-	// terminating reports that the share is deleted already, in a namespace that is not.
-	terminating bool
 }
 
 func newKnown() known {
@@ -104,8 +102,8 @@ func (k *known) setWatch(i int, now watchset.State) bool {
 	return before != k.readState()
 }
 
-// replaceQuotas takes in a list of all shares. A share that was written since stays.
-func (k *known) replaceQuotas(version string, all []*corev1.ResourceQuota) {
+// replaceQuotas takes in a list of all shares. A share that was written since stays. exists reports whether a namespace exists.
+func (k *known) replaceQuotas(version string, all []*corev1.ResourceQuota, exists func(string) bool) {
 	listed := map[string]bool{}
 	for _, one := range all {
 		listed[one.Namespace] = true
@@ -113,9 +111,11 @@ func (k *known) replaceQuotas(version string, all []*corev1.ResourceQuota) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.quotas, func(namespace string, q *quota) bool {
-		return !listed[namespace] && q.lost == nil && !q.terminating && !forest.IsNewer(q.version, version)
-	})
+	for namespace, q := range k.quotas {
+		if !listed[namespace] && q.lost == nil && !forest.IsNewer(q.version, version) {
+			k.dropShare(namespace, exists(namespace))
+		}
+	}
 }
 
 // takeQuota takes in a share that a watch or an answer has shown, unless a newer one is known.
@@ -148,18 +148,31 @@ func (k *known) takeAnswer(q *corev1.ResourceQuota) {
 	}
 }
 
-// dropQuota takes in that a share was deleted. What a namespace uses counts until it is gone, though its share goes first.
-func (k *known) dropQuota(q *corev1.ResourceQuota, terminating bool) {
+// dropQuota takes in that a share was deleted; exists reports whether its namespace exists.
+func (k *known) dropQuota(q *corev1.ResourceQuota, exists bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	was := k.quotas[q.Namespace]
-	if was == nil || was.uid != q.UID {
-		return
+	if was := k.quotas[q.Namespace]; was != nil && was.uid == q.UID {
+		k.dropShare(q.Namespace, exists)
 	}
-	delete(k.quotas, q.Namespace)
-	if terminating {
-		k.quotas[q.Namespace] = &quota{used: was.used, terminating: true}
+}
+
+// dropShare is called when a share is gone. What the namespace uses counts until the namespace is gone, or has a share again. In a namespace
+// that is being deleted, the share goes before the rest, and before a watch shows that the namespace is terminating. The caller holds the
+// lock.
+func (k *known) dropShare(namespace string, exists bool) {
+	was := k.quotas[namespace]
+	if delete(k.quotas, namespace); exists && was.used != nil {
+		k.quotas[namespace] = &quota{used: was.used}
 	}
+}
+
+// forgetNamespace is called when a namespace is gone.
+func (k *known) forgetNamespace(namespace string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.quotas, namespace)
+	delete(k.refusals, namespace)
 }
 
 // forgetQuota records that an answer has shown that a namespace has no share.

@@ -14,11 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // lossy is an API server that carries each patch out, shows it to the watch, and answers with failure unless that is nil.
@@ -117,4 +120,59 @@ func TestWhoHasUsedUpWhatItGotCountsAsRefusedAgain(t *testing.T) {
 	if take("4", 30, 15); !isAgain() {
 		t.Error("what it got since is forgotten")
 	}
+}
+
+// usedBy returns how many pods of a namespace count; -1 if nothing is known.
+func (r *Reconciler) usedBy(namespace string) int64 {
+	if is := r.known.read(namespace); is != nil {
+		return is.used["pods"]
+	}
+	return -1
+}
+
+func TestShareThatIsDeleted(t *testing.T) {
+	share := func(uid string, pods int64) *corev1.ResourceQuota {
+		hard := corev1.ResourceList{"pods": resource.MustParse("9")}
+		used := corev1.ResourceList{"pods": *resource.NewQuantity(pods, resource.DecimalSI)}
+		return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: budget.QuotaName, UID: types.UID(uid), ResourceVersion: uid},
+			Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: used}}
+	}
+	web := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "web", UID: "1"})
+	for name, drop := range map[string]func(*Reconciler){
+		"QUOTA-46 what a namespace uses counts after its share is deleted, until it has a new one": func(r *Reconciler) {
+			r.known.dropQuota(share("1", 4), true)
+		},
+		"QUOTA-46 what a namespace uses counts after a list lacks its share, until it has a new one": func(r *Reconciler) {
+			r.known.replaceQuotas("2", nil, func(string) bool { return true })
+			r.known.replaceQuotas("3", nil, func(string) bool { return true })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := New(Options{})
+			r.known.takeQuota(share("1", 4))
+			if drop(r); r.usedBy("web") != 4 || r.known.isCounted("web") {
+				t.Errorf("%d pods count", r.usedBy("web"))
+			}
+			if r.known.takeQuota(share("4", 3)); r.usedBy("web") != 3 || !r.known.isCounted("web") {
+				t.Errorf("after a new share, %d pods count", r.usedBy("web"))
+			}
+		})
+	}
+	t.Run("QUOTA-46 nothing of a namespace counts, and nothing is remembered, when it is gone", func(t *testing.T) {
+		r := New(Options{})
+		r.known.takeQuota(share("1", 9))
+		if _, refused := r.known.takeRefusal("web", "exceeded quota: "+budget.QuotaName+", requested: pods=1, used: pods=9, limited: pods=9",
+			time.Now()); !refused {
+			t.Fatal("no refusal")
+		}
+		r.known.dropQuota(share("1", 9), true)
+		r.requestChanged(view.Change{Old: web, New: forest.New(forest.Rules{}), Namespaces: []string{"web"}})
+		if r.usedBy("web") != -1 || len(r.known.refusals) > 0 {
+			t.Errorf("%d pods count; refusals %v", r.usedBy("web"), r.known.refusals)
+		}
+		r.known.takeQuota(share("5", 4))
+		if r.known.dropQuota(share("5", 4), false); r.usedBy("web") != -1 {
+			t.Errorf("of a namespace that is gone, %d pods count", r.usedBy("web"))
+		}
+	})
 }

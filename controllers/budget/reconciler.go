@@ -115,7 +115,7 @@ func (r *Reconciler) requestChanged(c view.Change) []reconcile.Request {
 	for _, namespace := range c.Namespaces {
 		// A new namespace of the name begins without a share.
 		if was, is := c.Old.Namespace(namespace), c.New.Namespace(namespace); was != nil && (is == nil || is.UID != was.UID) {
-			r.known.forgetQuota(namespace)
+			r.known.forgetNamespace(namespace)
 		}
 		trees[treeOf(c.Old, namespace)], trees[treeOf(c.New, namespace)] = true, true
 	}

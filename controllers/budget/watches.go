@@ -65,7 +65,7 @@ func (r *Reconciler) sinkOfQuotas() watchset.Sink {
 		Apply: applyInput,
 		Listed: func(_, version string, all []object) input {
 			return func() {
-				r.known.replaceQuotas(version, all)
+				r.known.replaceQuotas(version, all, r.exists)
 				r.queueAll()
 			}
 		},
@@ -77,12 +77,16 @@ func (r *Reconciler) sinkOfQuotas() watchset.Sink {
 		},
 		Left: func(one object) input {
 			return func() {
-				r.known.dropQuota(one, r.View.IsTerminating(one.Namespace))
+				r.known.dropQuota(one, r.exists(one.Namespace))
 				r.queueSoon(one.Namespace)
 			}
 		},
 		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfQuotas, now) } },
 	}
+}
+
+func (r *Reconciler) exists(namespace string) bool {
+	return r.View.Snapshot().Namespace(namespace) != nil
 }
 
 func (r *Reconciler) sinkOfLimits() watchset.Sink {

@@ -124,7 +124,7 @@ func (r *Reconciler) takeOver(ctx context.Context) error {
 		all := &corev1.ResourceQuotaList{}
 		err := r.Live.List(ctx, all, client.MatchingFields{"metadata.name": budget.QuotaName})
 		if err == nil {
-			r.known.replaceQuotas(all.ResourceVersion, pointersTo(all.Items))
+			r.known.replaceQuotas(all.ResourceVersion, pointersTo(all.Items), r.exists)
 			break
 		}
 		_ = pause.For(ctx, time.Second)

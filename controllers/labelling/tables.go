@@ -181,7 +181,7 @@ func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned
 	defer t.mu.Unlock()
 	t.states[kind] = now
 	for slot, object := range t.objects {
-		if object.ControllerKind == kind {
+		if object.ControllerKind == kind || slot.Kind == kind {
 			concerned = append(concerned, slot)
 		}
 	}

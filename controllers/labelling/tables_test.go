@@ -102,3 +102,24 @@ func TestObjectsOfANamespace(t *testing.T) {
 		}
 	})
 }
+
+// A watch lists objects before it reports by which resource they are served. A worker that is faster finds no resource, and drops the object.
+func TestObjectsListedBeforeTheirResource(t *testing.T) {
+	t.Run("PROP-G9 objects that are listed before it is known how their kind is served are looked at again when it is known", func(t *testing.T) {
+		widgets, kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, schema.GroupKind{Kind: "Secret"}
+		slot := copies.Slot{Kind: kind, Namespace: "acme", Name: "s"}
+		all := newTables([]schema.GroupVersionKind{widgets})
+		all.replaceObjects(widgets.GroupKind(), map[types.UID]generator{"w1": {widgets.GroupKind(), "acme", "update"}}, nil)
+		all.setState(widgets.GroupKind(), watchset.Status{State: watchset.Synced})
+		all.setState(kind, watchset.Status{State: watchset.Syncing})
+		all.replaceObjects(kind, nil, map[copies.Slot]*copies.Generated{slot: {UID: "s1", ResourceVersion: "1", Controller: "w1",
+			ControllerKind: widgets.GroupKind()}})
+		if _, wanted, served := all.findObject(slot); wanted != "update" || served.Resource.Resource != "" {
+			t.Fatal(wanted, served)
+		}
+		now := watchset.Status{State: watchset.Synced, Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+		if diff := cmp.Diff([]copies.Slot{slot}, all.setState(kind, now)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -80,20 +80,26 @@ func (a *Allotter) queueRecount(namespace string) {
 	}
 }
 
-// noteMade makes allotmentOf count the tree anew if a copy of the source at slot is made for which it counted no room: the
-// write was in flight when an older source took that room.
-func (a *Allotter) noteMade(slot Slot) {
+// noteMade is called before the copy r is put at slot. It makes allotmentOf count the tree anew if no room was counted for
+// that copy: its write was in flight when an older source took the room, or when its source was changed.
+func (a *Allotter) noteMade(slot Slot, r *record) {
 	if len(a.allotments) == 0 {
 		return
 	}
-	root, source := a.world.Forest.RootOf(slot.Namespace), slot.source()
+	root, from := a.world.Forest.RootOf(r.from), slot.At(r.from)
 	known := a.allotments[root]
-	if known == nil || known.room == nil || source.isRootRail(root) {
+	if known == nil || known.room == nil || from.source().isRootRail(root) {
 		return
 	}
-	if known.room[source]--; known.room[source] < 0 {
+	if known.room[from.source()]--; known.room[from.source()] < 0 || !a.isWanted(slot, r.from) {
 		delete(a.allotments, root)
 	}
+}
+
+// isWanted reports whether the source in the namespace called from exists and selects the namespace of slot, which is below.
+func (a *Allotter) isWanted(slot Slot, from string) bool {
+	f, s := a.world.Forest, a.world.Sources.At(slot.At(from))
+	return s != nil && f.IsBelow(slot.Namespace, from) && s.selectsNamespace(f, slot.Namespace)
 }
 
 // recountAll makes allotmentOf count every tree anew.
@@ -284,12 +290,32 @@ func (a *Allotter) claimOf(key sourceKey, below []string) claim {
 	if s.Access || s.Invalid != "" || s.Excluded != "" || s.Terminating || s.Mode == v1alpha1.ModeNone || !kind.synced || kind.mode == Remove {
 		return c
 	}
-	c.copies = max(0, s.countReached(a.world.Forest, below)-made)
+	c.copies = max(0, s.countReached(a.world.Forest, below)-a.countPlaced(key, s))
 	c.bytes = int64(c.copies) * int64(s.Size)
 	if growth := s.Size - a.writtenSize(key); growth > 0 {
 		c.grown, c.bytes = made, c.bytes+int64(made)*int64(growth)
 	}
 	return c
+}
+
+// countPlaced counts the copies of s, whose key is given, that are where s wants them. Others count for the limit, too,
+// but take the place of none that is missing.
+func (a *Allotter) countPlaced(key sourceKey, s *Source) int {
+	if s.placedIn != a.world.Forest {
+		s.placedIn, s.placed = a.world.Forest, 0
+		for r := range a.world.Copies.bySource[key] {
+			slot := key.slot().At(r.name)
+			a.notePlaced(slot, a.world.Copies.findRecord(slot), 1)
+		}
+	}
+	return s.placed
+}
+
+// notePlaced adds change for the copy r at slot to what countPlaced has counted.
+func (a *Allotter) notePlaced(slot Slot, r *record, change int) {
+	if s := a.world.Sources.At(slot.At(r.from)); s != nil && s.placedIn == a.world.Forest && r.counts() && a.isWanted(slot, r.from) {
+		s.placed += change
+	}
 }
 
 // isRootRail reports whether the source is a rail of the tree: an object of the root whose name only cluster admins may

@@ -49,6 +49,8 @@ type Source struct {
 
 	reached   int              // how many of the namespaces below are selected by Selector
 	reachedIn *forest.Snapshot // the forest for which reached was counted
+	placed    int              // how many copies that count are in one of these namespaces
+	placedIn  *forest.Snapshot // the forest for which placed was counted; nil before
 }
 
 // TakeBody records what the body of this version has shown.

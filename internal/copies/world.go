@@ -138,9 +138,13 @@ func (w *World) PutCopy(slot Slot, c *Copy) {
 		w.Limits.queueRecount(was.from)
 	}
 	if now.counts() && (was == nil || was.from != now.from || !was.counts()) {
-		w.Limits.noteMade(slot.At(now.from))
+		w.Limits.noteMade(slot, now)
+	}
+	if was != nil {
+		w.Limits.notePlaced(slot, was, -1)
 	}
 	w.Copies.setRecord(slot, now)
+	w.Limits.notePlaced(slot, now, 1)
 }
 
 // DeleteCopy forgets the copy at slot. With the last copy of a source, it forgets the Loss of that source, too.
@@ -149,6 +153,7 @@ func (w *World) DeleteCopy(slot Slot) {
 	if known == nil {
 		return
 	}
+	w.Limits.notePlaced(slot, known, -1)
 	w.Limits.queueRecount(known.from)
 	if source := slot.At(known.from); !w.Copies.HasCopyOf(source) {
 		delete(w.lost, source.source())
@@ -190,11 +195,11 @@ func (w *World) SetLoss(slot Slot, loss Loss) {
 	}
 }
 
-// Doubtful returns the slots of missing sources in namespace whose loss a live read could not confirm.
+// Doubtful returns the slots of missing sources in namespace, or Everywhere, whose loss a live read could not confirm.
 func (w *World) Doubtful(namespace string) []Slot {
 	var slots []Slot
 	for key, loss := range w.lost {
-		if (loss == Doubtful || loss == GoneWithNamespace) && key.namespace == namespace {
+		if loss == Doubtful && (namespace == Everywhere || key.namespace == namespace) {
 			slots = append(slots, key.slot())
 		}
 	}

@@ -26,6 +26,7 @@ func (o *objects) takeBody(r BodyRead) {
 		return
 	}
 	o.world.NoteContent(r.Source, known, b)
+	o.queueLimits(r.Source.Namespace)
 }
 
 // completeSource adds to a source what its last read has shown, if that read was of the same version: so no version is

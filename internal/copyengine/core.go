@@ -73,6 +73,19 @@ func (c *core) queueKeys(keys ...Key) {
 	}
 }
 
+// sourcesNaming returns the keys of the sources beside role that name it: whether their copies may stay depends on role, too.
+func (c *core) sourcesNaming(role copies.Slot) (keys []Key) {
+	if role.Kind != copies.RoleKind {
+		return nil
+	}
+	for _, slot := range c.world.Sources.In(copies.RoleBindingKind, role.Namespace) {
+		if c.world.Sources.At(slot).Role == role.Name {
+			keys = append(keys, sourceTask(slot))
+		}
+	}
+	return keys
+}
+
 // queueAfter queues a key after a delay.
 func (c *core) queueAfter(key Key, delay time.Duration) {
 	c.out.others = append(c.out.others, Queue{Keys: []Key{key}, After: max(delay, 1)})

@@ -14,3 +14,6 @@ func SlotsOf(w *copies.World, slot copies.Slot) (slots []copies.Slot) {
 	}
 	return slots
 }
+
+// NewestEntries returns for how many watches the State remembers what they have shown last.
+func (s *State) NewestEntries() int { return len(s.objects.newest) }

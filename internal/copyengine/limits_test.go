@@ -11,6 +11,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/copyengine"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // number puts source number i into acme. The sources are created one after the other.
@@ -136,6 +137,81 @@ func TestLimitsAndWritesInFlight(t *testing.T) {
 			s.fail("a fourth copy was made: %v", object.meta)
 		}
 	})
+}
+
+// copiesMade returns the copies that exist.
+func (s *scenario) copiesMade() (all []string) {
+	for slot, object := range s.server.objects {
+		if object.meta.Labels[v1alpha1.LabelInheritedFrom] != "" {
+			all = append(all, slot.String())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestLimitsOfASourceWhoseSelectorChanges(t *testing.T) {
+	for name, mode := range map[string]string{
+		"PROP-L11 in mode create, a source whose selector goes from namespace to namespace gets no copies beyond the limit":                create,
+		"PROP-L11 in mode update, a source whose selector goes on while finalizers keep the copies before gets no copies beyond the limit": update,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := leading(t, limited(1, -1))
+			for i, namespace := range []string{"a", "a1", "b"} {
+				propagated(at("acme"), i+1, mode, withAnnotation(v1alpha1.AnnotationSelect, "kubernetes.io/metadata.name="+namespace))(s.server)
+				s.settle()
+				if made, is := s.server.objects[at(namespace)]; is && mode == update {
+					made.meta = made.meta.DeepCopy()
+					made.meta.Finalizers = []string{"example.com/keep"}
+					s.server.store(at(namespace), made)
+					s.settle()
+				}
+			}
+			if made := s.copiesMade(); len(made) > 1 {
+				t.Fatalf("%d copies with a limit of 1: %v", len(made), made)
+			}
+		})
+	}
+}
+
+// requireNothingHeld fails the test if a look at the limits of acme leads to more copies.
+func (s *scenario) requireNothingHeld() {
+	s.Helper()
+	s.settle()
+	before := s.copiesMade()
+	s.keep(copyengine.Queue{Keys: []copyengine.Key{{Task: copyengine.LookAtLimits, Slot: copies.Slot{Namespace: "acme"}}}})
+	s.settle()
+	if after := s.copiesMade(); !slices.Equal(before, after) {
+		s.Fatalf("a look at the limits writes more:\n%v\n%v", before, after)
+	}
+}
+
+func TestLimitsThatLeaveRoomAgain(t *testing.T) {
+	t.Run("PROP-L12 when the kind of an older source is no longer served, younger sources that waited behind it are copied", func(t *testing.T) {
+		s := leading(t, limited(4, -1))
+		for _, source := range []copies.Slot{in("acme", secret, "s1"), in("acme", limitRange, "l"), at("a")} {
+			propagated(source, 1, update)(s.server)
+			s.settle()
+		}
+		for _, role := range []copyengine.Role{copyengine.SourcesAlone, copyengine.CopiesAlone} {
+			s.apply(copyengine.WatchChanged{Watch: copyengine.Watch{Kind: limitRange, Role: role},
+				Status: watchset.Status{State: watchset.NotServed}})
+		}
+		s.requireNothingHeld()
+	})
+	t.Run("PROP-L12 when an older source shrinks whose copies all have objects in their way, younger sources that waited are copied",
+		func(t *testing.T) {
+			s := leading(t, limited(-1, 500))
+			for _, namespace := range []string{"a", "a1", "b"} {
+				put(at(namespace), 9, withLabel(v1alpha1.LabelInheritedFrom, "nowhere"))(s.server)
+			}
+			for _, source := range []copies.Slot{at("acme"), other("acme")} {
+				propagated(source, 1, update)(s.server)
+				s.settle()
+			}
+			resized(at("acme"), 3, 20)(s.server)
+			s.requireNothingHeld()
+		})
 }
 
 // troubledSecret checks that the State reports for a source, and for nothing else, that limits hold back its copies.

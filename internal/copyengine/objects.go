@@ -19,6 +19,7 @@ type objects struct {
 	measured *measured
 	removals *removals
 	repairs  *repairs
+	troubles *troubles
 	watches  *watches
 	// newest holds, for each watch of copies, the highest resourceVersion that the watch has shown.
 	newest copies.Newest[watchedPlace]
@@ -43,7 +44,7 @@ type watchedPlace struct {
 }
 
 func (o *objects) watchedPlaceOf(kind schema.GroupKind, namespace string) watchedPlace {
-	if o.world.Sights.IsNarrow(kind) {
+	if k := o.watches.kindOf(kind); o.world.Sights.IsNarrow(kind) && !k.showsCopiesWide() {
 		return watchedPlace{kind, namespace}
 	}
 	return watchedPlace{kind, copies.Everywhere}
@@ -104,6 +105,11 @@ func (o *objects) takeUnlabelled(watch Watch, object *metav1.PartialObjectMetada
 		return false
 	}
 	from := hash.FindSource(o.world.Forest, slot)
+	// The forest may be ahead: the namespace has moved since.
+	if known := o.world.Copies.At(slot); from == "" && known != nil && known.Ours && known.UID == string(object.UID) &&
+		hash.Place == copies.PlaceOf(slot, known.From) {
+		from = known.From
+	}
 	if from == "" {
 		o.unplaced[slot] = o.settings.Rules.CopyOf(slot, object)
 		return false
@@ -193,6 +199,7 @@ func (o *objects) putCopy(slot copies.Slot, now *copies.Copy) {
 	o.world.PutCopy(slot, now)
 	// A copied RoleBinding exists only as long as the copy of the Role that it names (PROP-I13).
 	o.queueKeys(slotKeys(o.world.BindingsTo(slot))...)
+	o.queueKeys(o.sourcesNaming(slot)...)
 	o.queueKeys(slotKey(slot))
 	o.removals.endBarrier(slot.Namespace)
 }
@@ -237,6 +244,19 @@ func (o *objects) takeList(l Listed) {
 		return forest.IsNewer(o.world.Copies.At(slot).ResourceVersion, l.ResourceVersion)
 	})
 	o.dropMissing(l.Watch, sources, copied, exists)
+	if l.Role.showsSources() {
+		o.seekDoubtful(l.Namespace, func(slot copies.Slot) bool { return slot.Kind == l.Kind })
+	}
+}
+
+// seekDoubtful has those missing sources in namespace looked for again that a read found, and that no watch has shown.
+func (o *objects) seekDoubtful(namespace string, sought func(copies.Slot) bool) {
+	for _, slot := range o.world.Doubtful(namespace) {
+		if sought(slot) {
+			o.world.SetLoss(slot, copies.Unverified)
+			o.queueKeys(sourceTask(slot))
+		}
+	}
 }
 
 // dropMissing drops those of sources and copied that the watch would show, but that are not in exists.
@@ -259,6 +279,7 @@ func (o *objects) dropSource(slot copies.Slot) {
 	}
 	delete(o.sought, slot)
 	o.world.DeleteSource(slot)
+	o.troubles.recordInvalid(slot, nil)
 	delete(o.bodies, slot)
 	o.queueLimits(slot.Namespace)
 	o.queueKeys(sourceTask(slot), slotKey(slot)) // slotKey: the source may have been in the way of a copy from above
@@ -275,6 +296,7 @@ func (o *objects) dropCopy(slot copies.Slot) {
 	o.queueLimits(known.From)
 	// A copied binding must not outlive the copy of its Role.
 	o.queueKeys(slotKeys(o.world.BindingsTo(slot))...)
+	o.queueKeys(o.sourcesNaming(slot)...)
 	o.queueKeys(slotKey(slot))
 	// If other copies are still to go, the next plan raises the barrier again.
 	o.removals.endBarrier(slot.Namespace)
@@ -320,6 +342,7 @@ func (o *objects) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChange
 	ended := now.State == watchset.Pending && now.Err == nil && namespace != copies.Everywhere
 	switch {
 	case ended && wasWide: // the watch of the whole cluster shows what this watch has shown
+		delete(o.newest, watchedPlace{c.Kind, namespace})
 		o.watches.setSight(c.Watch, namespace, copies.Awaited)
 	case ended:
 		o.dropNamespace(c.Watch, namespace)

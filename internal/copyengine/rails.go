@@ -193,10 +193,10 @@ func (t slotTrouble) isBlockedUnseen() bool { return t.isBlocked() && !t.seen }
 // the bindings are queued.
 func (r *rails) endWait(slot copies.Slot) {
 	wait := r.waits[slot.Namespace]
-	if wait == nil || !wait.missing[slot] || r.misses(slot) {
+	if wait == nil || wait.missing[slot] && r.misses(slot) {
 		return
 	}
-	if delete(wait.missing, slot); len(wait.missing) == 0 {
+	if delete(wait.missing, slot); len(wait.missing) == 0 && r.findMissing(slot.Namespace) == nil {
 		r.endWaitIn(slot.Namespace)
 	}
 }

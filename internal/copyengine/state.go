@@ -61,7 +61,7 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 	m := &measured{core: c, watches: w, fanouts: newFanouts(), moves: moves{}}
 	r := &repairs{core: c, events: e, found: map[copies.Slot]DriftSource{}, known: copies.NewRepairs()}
 	fails := &failures{core: c, events: e, measured: m, troubles: t}
-	o := &objects{core: c, measured: m, removals: gone, repairs: r, watches: w, newest: copies.Newest[watchedPlace]{},
+	o := &objects{core: c, measured: m, removals: gone, repairs: r, troubles: t, watches: w, newest: copies.Newest[watchedPlace]{},
 		unlabelled: map[copies.Slot]string{}, unplaced: map[copies.Slot]*copies.Copy{}, sought: map[copies.Slot]bool{}, bodies: map[copies.Slot]readVersion{}}
 	return &State{
 		core: c, first: first, watches: w, removals: gone, troubles: t, measured: m, repairs: r, failures: fails, objects: o,
@@ -200,11 +200,8 @@ func (c ForestChanged) applyTo(s *State) {
 	s.objects.changeNamespaces(c.Namespaces)
 	for _, namespace := range c.Namespaces {
 		s.queueKeys(namespaceKey(namespace))
-		for _, slot := range s.world.Doubtful(namespace) {
-			// Such a source was doubtful because of its namespace, which has changed now: it is looked for again.
-			s.world.SetLoss(slot, copies.Unverified)
-			s.queueKeys(sourceTask(slot))
-		}
+		// Such sources were doubtful because of their namespace, which has changed now.
+		s.objects.seekDoubtful(namespace, func(copies.Slot) bool { return true })
 		if c.New.Namespace(namespace) == nil {
 			s.rails.dropWait(namespace)
 		}
@@ -383,6 +380,7 @@ func (s *State) queueBindings(role copies.Slot) {
 		return
 	}
 	s.queueKeys(slotKeys(s.world.BindingsTo(role))...)
+	s.queueKeys(s.sourcesNaming(role)...)
 	for _, slot := range s.troubles.slotsIn(role.Namespace) {
 		if copies.GivesRights(slot) {
 			s.queueKeys(slotKey(slot))

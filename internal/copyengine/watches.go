@@ -167,6 +167,9 @@ func (ws *watches) setState(k *watchedKind, w *watchState, now copies.KindState)
 	}
 	gk := k.GroupKind()
 	ws.world.SetKind(gk, k.Mode, state == copies.KindActive)
+	for _, root := range ws.world.Limits.RootsHeldBack() {
+		ws.queueKeys(limitsKey(root))
+	}
 	if state == copies.KindDegraded {
 		ws.emitOutput(copies.Log{Message: k.describeDegraded(ws.settings.DegradedAfter)})
 	}
@@ -247,6 +250,16 @@ func (ws *watches) findScrubParts() []copies.ScrubPart {
 		}
 	}
 	return parts
+}
+
+// showsCopiesWide reports whether a watch of the whole cluster shows the copies.
+func (k *watchedKind) showsCopiesWide() bool {
+	for role, w := range k.watches {
+		if role.showsCopies() && w.isWide() {
+			return true
+		}
+	}
+	return false
 }
 
 // isWide reports whether the operator watches the kind in the whole cluster.

@@ -156,7 +156,9 @@ func (t *copyTable) takeFound(slot copies.Slot, meta *metav1.PartialObjectMetada
 		return nil
 	}
 	one := t.reader.Copy(slot, meta)
-	t.Put(slot, one)
+	if !t.newest.IsPast(slot.Kind, meta.ResourceVersion) { // else the copy has gone since: the keys lead to another try
+		t.Put(slot, one)
+	}
 	return t.keysOf(slot, one.By)
 }
 

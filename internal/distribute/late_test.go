@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -23,6 +24,18 @@ func (c *cluster) takeLate(t *testing.T, late Input) {
 	}
 }
 
+// startWrite has a worker take the copy in a namespace, and expects a write.
+func (c *cluster) startWrite(t *testing.T, namespace string) WriteCopy {
+	t.Helper()
+	key := Key{"rd", namespace}
+	c.queue = slices.DeleteFunc(c.queue, func(one Key) bool { return one == key })
+	write, is := c.applyTo(Started{key}).(WriteCopy)
+	if !is {
+		t.Fatal("nothing is written where a copy was deleted")
+	}
+	return write
+}
+
 func TestALateAnswerMakesNoConflict(t *testing.T) {
 	t.Run("DIST-D123 an object that was in the way, and that a watch has shown to be gone before the answer came, is no "+
 		"conflict", func(t *testing.T) {
@@ -32,12 +45,7 @@ func TestALateAnswerMakesNoConflict(t *testing.T) {
 		c.settle(time.Minute)
 		c.remove("d2/settings")
 		c.showAll()
-		key := Key{"rd", "d2"}
-		c.queue = slices.DeleteFunc(c.queue, func(one Key) bool { return one == key })
-		write, is := c.applyTo(Started{key}).(WriteCopy)
-		if !is {
-			t.Fatal("nothing is written where a copy was deleted")
-		}
+		write := c.startWrite(t, "d2")
 		c.stranger("d2", "theirs")
 		answer := c.writeCopy(write)
 		c.takeLate(t, answer)
@@ -79,4 +87,34 @@ func TestAConflictIsFoundAfterAnotherSpec(t *testing.T) {
 			t.Errorf("%d conflicts, want 1; writes: %s", c.status().Conflicts, diff)
 		}
 	})
+}
+
+// A create finds the distribution's own copy, of which the table knows nothing yet; before its answer is applied, the watch shows that copy,
+// and its end.
+func TestALateAnswerMakesNoCopy(t *testing.T) {
+	t.Run("DIST-D127 a copy that a create has found, and that a watch has shown to be gone before the answer came, is made again",
+		func(t *testing.T) {
+			c := newCluster(t, "d0", "d1", "d2")
+			c.distribute("new", conflictPolicy(v1alpha1.ConflictSkip))
+			c.settle(time.Minute)
+			c.remove("d2/settings")
+			c.showAll()
+			lost := c.startWrite(t, "d2")
+			c.writeCopy(lost) // the copy is made
+			c.applyTo(CopyWritten{WriteCopy: lost, Err: errors.New("connection reset")})
+			events := c.events
+			c.events, c.now = nil, c.now.Add(time.Minute)
+			answer := c.writeCopy(c.startWrite(t, "d2"))
+			if answer.Answer.Found == nil {
+				t.Fatalf("%+v", answer)
+			}
+			c.events = events
+			c.remove("d2/settings")
+			c.showAll()
+			c.applyTo(answer)
+			c.settle(10 * time.Minute)
+			if c.data()["d2"] != "new" {
+				t.Errorf("d2 has no copy: %v; %s", c.data(), c.ready())
+			}
+		})
 }
