@@ -157,9 +157,9 @@ func (k *known) dropQuota(q *corev1.ResourceQuota, exists bool) {
 	}
 }
 
-// dropShare is called when a share is gone. What the namespace uses counts until the namespace is gone, or has a share again. In a namespace
-// that is being deleted, the share goes before the rest, and before a watch shows that the namespace is terminating. The caller holds the
-// lock.
+// dropShare is called when a share is gone. What the namespace uses counts until the namespace is gone, or has a share again: in a
+// namespace that is being deleted, the share goes before the rest, and perhaps before a watch shows that the namespace is terminating. The
+// caller holds the lock.
 func (k *known) dropShare(namespace string, exists bool) {
 	was := k.quotas[namespace]
 	if delete(k.quotas, namespace); exists && was.used != nil {

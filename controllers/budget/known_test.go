@@ -134,7 +134,8 @@ func TestShareThatIsDeleted(t *testing.T) {
 	share := func(uid string, pods int64) *corev1.ResourceQuota {
 		hard := corev1.ResourceList{"pods": resource.MustParse("9")}
 		used := corev1.ResourceList{"pods": *resource.NewQuantity(pods, resource.DecimalSI)}
-		return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: budget.QuotaName, UID: types.UID(uid), ResourceVersion: uid},
+		meta := metav1.ObjectMeta{Namespace: "web", Name: budget.QuotaName, UID: types.UID(uid), ResourceVersion: uid}
+		return &corev1.ResourceQuota{ObjectMeta: meta,
 			Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: used}}
 	}
 	web := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "web", UID: "1"})

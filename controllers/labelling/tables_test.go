@@ -103,9 +103,11 @@ func TestObjectsOfANamespace(t *testing.T) {
 	})
 }
 
-// A watch lists objects before it reports by which resource they are served. A worker that is faster finds no resource, and drops the object.
+// A watch lists objects before it reports by which resource they are served. A worker that is faster finds no
+// resource, and drops the object.
 func TestObjectsListedBeforeTheirResource(t *testing.T) {
-	t.Run("PROP-G9 objects that are listed before it is known how their kind is served are looked at again when it is known", func(t *testing.T) {
+	t.Run("PROP-G9 objects that are listed before it is known how their kind is served are looked at "+
+		"again when it is known", func(t *testing.T) {
 		widgets, kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, schema.GroupKind{Kind: "Secret"}
 		slot := copies.Slot{Kind: kind, Namespace: "acme", Name: "s"}
 		all := newTables([]schema.GroupVersionKind{widgets})

@@ -17,8 +17,38 @@ import (
 
 // Tests of what is judged while something on which it depends is behind, or ahead: it must be judged again.
 
+// In mode All, a watch goes on to show copies without their label inherited-from. A watch of Namespaces may be behind.
+func TestCopiesWithoutLabelBeforeTheirNamespace(t *testing.T) {
+	hash := copies.Hash{Mode: update, Place: copies.PlaceOf(mapped("a"), "acme"), Content: contentNumber(1)}
+	stripped := put(mapped("a"), 1, withAnnotation(v1alpha1.AnnotationSourceHash, hash.String()))
+	before := planted("acme root", "zeta root")
+	after := grown(planted("acme root", "zeta root", "a in acme"), []string{"a"}, "FollowSoon", "queue ConfigMap a/s, namespace a")
+	table(t, before, map[string]tableCase{
+		"PROP-K13 in mode All, a copy that lost its label and its source before its namespace is known is deleted when it is known": {
+			[]func(*apiServer){stripped}, []step{
+				after, startedSlot(mapped("a"), "queue source ConfigMap acme/s"),
+				startedSource(mapped("acme"), "find ConfigMap acme/s"), answered(mapped("acme"), "queue ConfigMap a/s"),
+				startedSlot(mapped("a"), "check ConfigMap a/s"), answered(mapped("a"), "delete ConfigMap a/s"),
+			}},
+		"PROP-K13 in mode All, a copy that lost its label before its namespace is known is repaired when it is known": {
+			[]func(*apiServer){stripped, put(mapped("acme"), 1)}, []step{
+				after, startedSlot(mapped("a"), "queue source ConfigMap acme/s"),
+				startedSource(mapped("acme"), "read ConfigMap acme/s"), answered(mapped("acme"), "queue ConfigMap a/s"),
+				startedSlot(mapped("a"), "update ConfigMap a/s"),
+				answered(mapped("a"), "event DriftRepaired on ConfigMap a/s", "repaired ConfigMap, found by watch"), settled(), troubled("a"),
+			}},
+		"PROP-K13 in mode All, a copy without its label that goes before its namespace is known is nothing to do": {
+			[]func(*apiServer){stripped}, []step{
+				done(remove(mapped("a"))), shown(),
+				grown(planted("acme root", "zeta root", "a in acme"), []string{"a"}, "FollowSoon", "queue namespace a"),
+				startedSlot(mapped("a")),
+			}},
+	})
+}
+
 func TestADoubtfulSourceAndANewList(t *testing.T) {
-	t.Run("PROP-K14 a source that a read finds after its deletion, and that a new list of the watch lacks, is looked for again", func(t *testing.T) {
+	t.Run("PROP-K14 a source that a read finds after its deletion, and that a new list of the watch "+
+		"lacks, is looked for again", func(t *testing.T) {
 		s := leading(t, acme(), propagated(at("acme"), 1, update))
 		remove(at("acme"))(s.server)
 		s.deliver()
@@ -65,7 +95,9 @@ func narrowSecrets(t *testing.T, scope copyengine.Scope) *scenario {
 }
 
 // show has the watches of a kind in a namespace change their status; those that are synced list objects of the role SourcesAlone.
-func (s *scenario) show(kind schema.GroupVersionKind, namespace, version string, now watchset.Status, sources ...*metav1.PartialObjectMetadata) {
+func (s *scenario) show(kind schema.GroupVersionKind, namespace, version string, now watchset.Status,
+	sources ...*metav1.PartialObjectMetadata,
+) {
 	for _, role := range []copyengine.Role{copyengine.SourcesAlone, copyengine.CopiesAlone} {
 		w := copyengine.Watch{Kind: kind.GroupKind(), Role: role}
 		if now.State == watchset.Synced {
@@ -77,7 +109,8 @@ func (s *scenario) show(kind schema.GroupVersionKind, namespace, version string,
 }
 
 func TestAnInvalidSourceThatGoesUnseen(t *testing.T) {
-	t.Run("PROP-R11 an invalid source that goes while its namespace is not followed is not reported when the namespace comes back", func(t *testing.T) {
+	t.Run("PROP-R11 an invalid source that goes while its namespace is not followed is not reported when "+
+		"the namespace comes back", func(t *testing.T) {
 		s := narrowSecrets(t, copyengine.Namespaces)
 		for _, namespace := range []string{"acme", "a", "a1", "zeta", "z", "tmpl"} {
 			s.show(secretKind, namespace, "10", syncedStatus(secretKind))
@@ -104,7 +137,8 @@ func TestAnInvalidSourceThatGoesUnseen(t *testing.T) {
 
 func TestAnswersThatAreOlderThanAWideList(t *testing.T) {
 	for _, scope := range []copyengine.Scope{copyengine.Cluster, copyengine.Auto} {
-		t.Run(fmt.Sprintf("PROP-K16 in scope %s, a copy that is gone from a new list of the whole cluster before its POST is answered is made again",
+		t.Run(fmt.Sprintf("PROP-K16 in scope %s, a copy that is gone from a new list of the whole cluster "+
+			"before its POST is answered is made again",
 			scope), func(t *testing.T) {
 			s := narrowSecrets(t, scope)
 			propagated(at("acme"), 1, update)(s.server)
@@ -193,9 +227,11 @@ func TestRailsAfterAWaitThatEnded(t *testing.T) {
 
 // In the scenario, the RoleBinding in a names Role r, which is a copy there.
 func TestTheRoleBesideTheSource(t *testing.T) {
-	t.Run("PROP-I19 when the copy of a Role beside the source of a RoleBinding goes, copies of that RoleBinding below are planned again", func(t *testing.T) {
+	t.Run("PROP-I19 when the copy of a Role beside the source of a RoleBinding goes, copies of that "+
+		"RoleBinding below are planned again", func(t *testing.T) {
 		roles := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}
-		s := newScenario(t, acme(), append(scenarioKinds(), copyengine.Kind{GroupVersionKind: roles, Mode: copies.OptIn, Scope: copyengine.Cluster})...)
+		kinds := append(scenarioKinds(), copyengine.Kind{GroupVersionKind: roles, Mode: copies.OptIn, Scope: copyengine.Cluster})
+		s := newScenario(t, acme(), kinds...)
 		role := func(namespace string) copies.Slot { return in(namespace, copies.RoleKind, "r") }
 		propagated(role("acme"), 1, update)(s.server)
 		s.server.events = nil

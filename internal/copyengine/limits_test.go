@@ -152,8 +152,10 @@ func (s *scenario) copiesMade() (all []string) {
 
 func TestLimitsOfASourceWhoseSelectorChanges(t *testing.T) {
 	for name, mode := range map[string]string{
-		"PROP-L11 in mode create, a source whose selector goes from namespace to namespace gets no copies beyond the limit":                create,
-		"PROP-L11 in mode update, a source whose selector goes on while finalizers keep the copies before gets no copies beyond the limit": update,
+		"PROP-L11 in mode create, a source whose selector goes from namespace to namespace gets no " +
+			"copies beyond the limit": create,
+		"PROP-L11 in mode update, a source whose selector goes on while finalizers keep the copies " +
+			"before gets no copies beyond the limit": update,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := leading(t, limited(1, -1))
@@ -187,7 +189,8 @@ func (s *scenario) requireNothingHeld() {
 }
 
 func TestLimitsThatLeaveRoomAgain(t *testing.T) {
-	t.Run("PROP-L12 when the kind of an older source is no longer served, younger sources that waited behind it are copied", func(t *testing.T) {
+	t.Run("PROP-L12 when the kind of an older source is no longer served, younger sources that waited "+
+		"behind it are copied", func(t *testing.T) {
 		s := leading(t, limited(4, -1))
 		for _, source := range []copies.Slot{in("acme", secret, "s1"), in("acme", limitRange, "l"), at("a")} {
 			propagated(source, 1, update)(s.server)

@@ -216,34 +216,6 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// In mode All, a watch goes on to show copies without their label inherited-from. A watch of Namespaces may be behind.
-func TestCopiesWithoutLabelBeforeTheirNamespace(t *testing.T) {
-	hash := copies.Hash{Mode: update, Place: copies.PlaceOf(mapped("a"), "acme"), Content: contentNumber(1)}
-	stripped := put(mapped("a"), 1, withAnnotation(v1alpha1.AnnotationSourceHash, hash.String()))
-	before := planted("acme root", "zeta root")
-	after := grown(planted("acme root", "zeta root", "a in acme"), []string{"a"}, "FollowSoon", "queue ConfigMap a/s, namespace a")
-	table(t, before, map[string]tableCase{
-		"PROP-K13 in mode All, a copy that lost its label and its source before its namespace is known is deleted when it is known": {
-			[]func(*apiServer){stripped}, []step{
-				after, startedSlot(mapped("a"), "queue source ConfigMap acme/s"),
-				startedSource(mapped("acme"), "find ConfigMap acme/s"), answered(mapped("acme"), "queue ConfigMap a/s"),
-				startedSlot(mapped("a"), "check ConfigMap a/s"), answered(mapped("a"), "delete ConfigMap a/s"),
-			}},
-		"PROP-K13 in mode All, a copy that lost its label before its namespace is known is repaired when it is known": {
-			[]func(*apiServer){stripped, put(mapped("acme"), 1)}, []step{
-				after, startedSlot(mapped("a"), "queue source ConfigMap acme/s"),
-				startedSource(mapped("acme"), "read ConfigMap acme/s"), answered(mapped("acme"), "queue ConfigMap a/s"),
-				startedSlot(mapped("a"), "update ConfigMap a/s"),
-				answered(mapped("a"), "event DriftRepaired on ConfigMap a/s", "repaired ConfigMap, found by watch"), settled(), troubled("a"),
-			}},
-		"PROP-K13 in mode All, a copy without its label that goes before its namespace is known is nothing to do": {[]func(*apiServer){stripped}, []step{
-			done(remove(mapped("a"))), shown(),
-			grown(planted("acme root", "zeta root", "a in acme"), []string{"a"}, "FollowSoon", "queue namespace a"),
-			startedSlot(mapped("a")),
-		}},
-	})
-}
-
 // A read must not count if a watch has already shown a newer version, or that the object is gone.
 func TestLateAnswers(t *testing.T) {
 	late := func(answer func(*scenario) copyengine.Input, want ...string) step {

@@ -62,7 +62,8 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 	r := &repairs{core: c, events: e, found: map[copies.Slot]DriftSource{}, known: copies.NewRepairs()}
 	fails := &failures{core: c, events: e, measured: m, troubles: t}
 	o := &objects{core: c, measured: m, removals: gone, repairs: r, troubles: t, watches: w, newest: copies.Newest[watchedPlace]{},
-		unlabelled: map[copies.Slot]string{}, unplaced: map[copies.Slot]*copies.Copy{}, sought: map[copies.Slot]bool{}, bodies: map[copies.Slot]readVersion{}}
+		unlabelled: map[copies.Slot]string{}, unplaced: map[copies.Slot]*copies.Copy{}, sought: map[copies.Slot]bool{},
+		bodies: map[copies.Slot]readVersion{}}
 	return &State{
 		core: c, first: first, watches: w, removals: gone, troubles: t, measured: m, repairs: r, failures: fails, objects: o,
 		rails: &rails{core: c, events: e, troubles: t, watches: w, waits: map[string]*railWait{},

@@ -89,8 +89,8 @@ func TestAConflictIsFoundAfterAnotherSpec(t *testing.T) {
 	})
 }
 
-// A create finds the distribution's own copy, of which the table knows nothing yet; before its answer is applied, the watch shows that copy,
-// and its end.
+// A create finds the distribution's own copy, of which the table knows nothing yet; before its answer is applied,
+// the watch shows that copy, and its end.
 func TestALateAnswerMakesNoCopy(t *testing.T) {
 	t.Run("DIST-D127 a copy that a create has found, and that a watch has shown to be gone before the answer came, is made again",
 		func(t *testing.T) {
