@@ -199,7 +199,7 @@ func (w *World) SetLoss(slot Slot, loss Loss) {
 func (w *World) Doubtful(namespace string) []Slot {
 	var slots []Slot
 	for key, loss := range w.lost {
-		if loss == Doubtful && (namespace == Everywhere || key.namespace == namespace) {
+		if (loss == Doubtful || loss == GoneWithNamespace) && (namespace == Everywhere || key.namespace == namespace) {
 			slots = append(slots, key.slot())
 		}
 	}

@@ -107,6 +107,11 @@ func TestLoss(t *testing.T) {
 	if diff := cmp.Diff([]copies.Slot{at("acme")}, w.Doubtful("acme")); diff != "" {
 		t.Errorf("Doubtful(acme): -want, +got:\n%s", diff)
 	}
+	w.SetLoss(at("acme"), copies.GoneWithNamespace)
+	if diff := cmp.Diff([]copies.Slot{at("acme")}, w.Doubtful("acme")); diff != "" {
+		t.Errorf("Doubtful(acme) of a source that went with its namespace: -want, +got:\n%s", diff)
+	}
+	w.SetLoss(at("acme"), copies.Doubtful)
 	if got := w.Doubtful("zeta"); got != nil {
 		t.Errorf("Doubtful(zeta) = %v", got)
 	}

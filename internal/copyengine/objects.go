@@ -193,7 +193,7 @@ func (o *objects) takeList(l Listed) {
 	})
 	o.dropMissing(l.Watch, sources, copied, exists)
 	if l.Role.showsSources() {
-		o.seekDoubtful(l.Namespace, func(slot copies.Slot) bool { return slot.Kind == l.Kind })
+		o.seekDoubtful(l.Namespace, func(slot copies.Slot) bool { return slot.Kind == l.Kind && o.world.Loss(slot) == copies.Doubtful })
 	}
 }
 
