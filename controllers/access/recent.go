@@ -90,8 +90,9 @@ func (r *recent) latestOf(key grants.Key, cached grants.Object) grants.Object {
 	switch {
 	case !ok || r.isOver(key, w):
 		return cached
-	// The cache still has what was deleted. Under another UID it has a new object.
-	case w.object == nil && cached != nil && cached.GetUID() == w.uid:
+	// The cache still has what was deleted. Under another UID it has a new object. If the cache shows that the object is
+	// being deleted, a finalizer keeps it that somebody added just before the deletion.
+	case w.object == nil && cached != nil && cached.GetUID() == w.uid && cached.GetDeletionTimestamp() == nil:
 		return nil
 	case w.object == nil:
 		return cached

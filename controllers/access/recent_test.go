@@ -41,3 +41,28 @@ func TestOwnWritesAreKnownUntilTheWatchHasReadThem(t *testing.T) {
 		})
 	}
 }
+
+// A deletion is known at once. But a binding that a finalizer keeps still grants, also if the operator did not know the finalizer.
+func TestOwnDeletionsAreKnownUnlessAFinalizerKeepsTheObject(t *testing.T) {
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "warren:sole:web:mia", UID: "1", ResourceVersion: "20"}}
+	kept := binding.DeepCopy()
+	kept.ResourceVersion, kept.DeletionTimestamp, kept.Finalizers = "22", new(metav1.Now()), []string{"example.com/keep"}
+	another := binding.DeepCopy()
+	another.ResourceVersion, another.UID = "23", "2"
+	for name, c := range map[string]struct {
+		cached *rbacv1.ClusterRoleBinding
+		known  bool
+	}{
+		"the cache is behind":                {binding, false},
+		"a finalizer keeps the object":       {kept, true},
+		"another object has the name by now": {another, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecent(time.Minute, neverRead)
+			r.recordDeleted(binding)
+			if got := r.latestOf(grants.KeyOf(binding), c.cached); (got != nil) != c.known {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

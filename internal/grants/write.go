@@ -72,11 +72,11 @@ func nextToNarrow(existing, desired Object) Write {
 	return Write{}
 }
 
-// nextToRemove returns the deletion of existing. If a foreign finalizer keeps an object that is being deleted already,
-// nothing is sent.
+// nextToRemove returns the deletion of existing. If a foreign finalizer keeps a binding that is being deleted already,
+// the binding still grants, so an update takes all subjects from it.
 func nextToRemove(existing Object) Write {
 	if existing.GetDeletionTimestamp() != nil {
-		return Write{}
+		return nextToNarrow(existing, Without(existing))
 	}
 	return Write{Verb: WriteDelete, Object: existing}
 }

@@ -32,6 +32,8 @@ func TestNextWrite(t *testing.T) {
 	extended, elsewhere := self.DeepCopy(), self.DeepCopy()
 	extended.Subjects = append(extended.Subjects, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mallory"})
 	elsewhere.RoleRef.Name = "cluster-admin"
+	remove, kept := grants.Step{Verb: grants.VerbRemove, Desired: binding}, binding.DeepCopy()
+	kept.DeletionTimestamp, kept.Finalizers = new(metav1.Now()), []string{"example.com/keep"}
 	world := func(existing ...grants.Object) []grants.Object { return existing }
 	for name, tt := range map[string]struct {
 		step  grants.Step
@@ -48,9 +50,11 @@ func TestNextWrite(t *testing.T) {
 		"FLT-M16 a shared binding stays if another tenant has made its ClusterRole again": {
 			unbind, world(sharedWith(shop), own), grants.WriteNothing, false,
 		},
-		"the role is gone":                         {unbind, world(sharedWith(shop)), grants.WriteNothing, false},
-		"the role is ours, a subject is not":       {unbind, world(extended, own), grants.WriteUpdate, false},
-		"the role is ours, but another one counts": {unbind, world(elsewhere, own), grants.WriteDelete, false},
+		"the role is gone":                          {unbind, world(sharedWith(shop)), grants.WriteNothing, false},
+		"the role is ours, a subject is not":        {unbind, world(extended, own), grants.WriteUpdate, false},
+		"the role is ours, but another one counts":  {unbind, world(elsewhere, own), grants.WriteDelete, false},
+		"a finalizer keeps a binding with subjects": {remove, world(kept), grants.WriteUpdate, false},
+		"a finalizer keeps an empty binding":        {remove, world(grants.Without(kept)), grants.WriteNothing, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actual := grants.Actual{}
