@@ -31,7 +31,8 @@ const scanPage = 500
 //
 // All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when the scan begins.
 // Scans are repeated every GroupRetry while foreign bindings of a tenant without its first grant exist. While there are
-// none, nothing is read.
+// none, nothing is read. If the first grant fails, by a conflict for example, it may come long after its scan. So a
+// tenant whose scan found nothing waits for another scan when that one ended more than GroupRetry ago.
 type groups struct {
 	view    View
 	timing  Timing
@@ -44,7 +45,8 @@ type groups struct {
 
 	mu        sync.Mutex          // guards all below; no request is sent while it is held
 	waiting   map[string]bool     // tenants that wait for a scan that has not begun yet
-	found     map[string][]holder // by tenant that was never granted sudo: the bindings that its scan found
+	found     map[string][]holder // by tenant that was never granted sudo: the bindings that the last scan found
+	scanned   time.Time           // when the last scan that succeeded ended
 	forbidden string              // the API server's message if it refused the last scan; else ""
 }
 
@@ -85,7 +87,8 @@ func (g *groups) decideGroupState(tenant *v1alpha1.LNamespace, desired grants.Ob
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	holders, scanned := g.found[tenant.Name]
-	if !scanned {
+	// While a scan found bindings, it is repeated anyway.
+	if !scanned || len(holders) == 0 && time.Since(g.scanned) > g.timing.GroupRetry {
 		g.waiting[tenant.Name] = true
 		g.loop.Now()
 		return groupState{pending: true, forbidden: g.forbidden}
@@ -153,7 +156,7 @@ func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return g.putBack(waiting, err), err
 	}
-	g.forbidden = ""
+	g.forbidden, g.scanned = "", time.Now()
 	concerned := slices.Collect(maps.Keys(waiting))
 	for tenant, holders := range g.found {
 		if now := found[v1alpha1.SudoersGroup(tenant)]; !slices.Equal(now, holders) {
