@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,9 +93,10 @@ func Release(existing Object, tenant string) (Object, bool) {
 
 // OwnersChanged returns the tenants whose ownership of a shared object differs between two versions of it. It returns
 // false if the object isn't shared, if no ownership differs, or if anything else differs, since that concerns all its
-// tenants.
+// tenants. It also returns false if the object is a role with both forms of impersonation: an owner that leaves may be
+// the last one that needed the old form, so that the others are to remove it.
 func OwnersChanged(before, after Object) ([]string, bool) {
-	if !Shared(before) {
+	if !Shared(before) || holdsBothForms(before) {
 		return nil, false
 	}
 	rest := before.DeepCopyObject().(Object)
@@ -113,6 +115,11 @@ func OwnersChanged(before, after Object) ([]string, bool) {
 		}
 	}
 	return slices.Sorted(maps.Keys(tenants)), len(tenants) > 0
+}
+
+func holdsBothForms(object Object) bool {
+	role, ok := object.(*rbacv1.ClusterRole)
+	return ok && FormsIn(role) == (Forms{Legacy: true, Constrained: true})
 }
 
 func sameReference(a, b metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(a, b) }
