@@ -52,11 +52,10 @@ func (o *obstacles) hasCovered(namespace string) bool {
 func (o *obstacles) setObstacle(namespace string, now *Obstacle) { o.byNamespace[namespace] = now }
 func (o *obstacles) removeObstacle(namespace string)             { delete(o.byNamespace, namespace) }
 
-// changeObstacle replaces the obstacle in a namespace by what change returns, if it still has this resourceVersion; ""
-// stands for any.
+// changeObstacle replaces the obstacle in a namespace by what change returns, if it still has this resourceVersion.
 func (o *obstacles) changeObstacle(namespace, resourceVersion string, change func(Obstacle) Obstacle) {
 	known := o.byNamespace[namespace]
-	if known != nil && (resourceVersion == "" || known.ResourceVersion == resourceVersion) {
+	if known != nil && known.ResourceVersion == resourceVersion {
 		changed := change(*known)
 		o.byNamespace[namespace] = &changed
 	}

@@ -97,7 +97,7 @@ func (o *outcomes) recordNotTaken(r *run, c CopyWritten) {
 		o.emitOutput(copies.Log{Message: "an object could not be taken over for ResourceDistribution " + r.Name, Slot: c.Slot, Err: c.Err})
 		return
 	}
-	r.obstacles.changeObstacle(c.Slot.Namespace, "", func(known Obstacle) Obstacle { return known.settled(reason) })
+	r.obstacles.changeObstacle(c.Slot.Namespace, c.SeenVersion(), func(known Obstacle) Obstacle { return known.settled(reason) })
 }
 
 // recordRefusal records that the API server refused a copy.
