@@ -38,18 +38,18 @@ func (a *answers) takeResult(c CopyWritten) {
 	}
 }
 
-// takeAbsent removes the copy and the obstacle in a slot, after the API server's answer that the object is gone or no
-// copy any more.
+// takeAbsent removes the copy or the obstacle for which the write was planned, after the API server's answer that it is
+// gone or no copy any more. A watch may have shown another object in the slot since.
 func (a *answers) takeAbsent(c CopyWritten) {
 	if c.Copy != nil {
 		a.runs.queueVanished(a.copies.dropUID(c.Slot, c.Copy.UID))
 	}
-	if c.run != nil {
-		c.run.obstacles.removeObstacle(c.Slot.Namespace)
+	if c.run != nil && c.Action.Conflict != nil {
+		c.run.obstacles.dropGone(c.Slot.Namespace, c.Action.Conflict.UID)
 	}
 }
 
-// takeWritten takes in the copy that a write has left. No run has an obstacle in its slot any more. Under driftPolicy
+// takeWritten takes in the copy that a write has left. No run has an older obstacle in its slot any more. Under driftPolicy
 // Revert the target is queued to be read whole, because a mutating admission may have changed what was written, in the
 // operator's name.
 func (a *answers) takeWritten(c CopyWritten) {
@@ -57,7 +57,7 @@ func (a *answers) takeWritten(c CopyWritten) {
 	if a.copies.takeWritten(c.Slot, c.Answer.Written, !revert) {
 		for name := range a.copies.findWanting(c.Slot) {
 			if r := a.runs.at(name); r != nil {
-				r.obstacles.removeObstacle(c.Slot.Namespace)
+				r.obstacles.dropOlder(c.Slot.Namespace, c.Answer.Written.ResourceVersion)
 			}
 			if name != c.by { // the copy is an obstacle of this distribution; no watch will show it again
 				a.queueKeys(Key{name, c.Slot.Namespace})

@@ -52,6 +52,20 @@ func (o *obstacles) hasCovered(namespace string) bool {
 func (o *obstacles) setObstacle(namespace string, now *Obstacle) { o.byNamespace[namespace] = now }
 func (o *obstacles) removeObstacle(namespace string)             { delete(o.byNamespace, namespace) }
 
+// dropGone forgets the obstacle in a namespace if it has this UID, because it is gone.
+func (o *obstacles) dropGone(namespace, uid string) {
+	if known := o.byNamespace[namespace]; known != nil && known.UID == uid {
+		o.removeObstacle(namespace)
+	}
+}
+
+// dropOlder forgets the obstacle in a namespace unless it is newer than this resourceVersion, at which a copy was there.
+func (o *obstacles) dropOlder(namespace, resourceVersion string) {
+	if known := o.byNamespace[namespace]; known != nil && !forest.IsNewer(known.ResourceVersion, resourceVersion) {
+		o.removeObstacle(namespace)
+	}
+}
+
 // changeObstacle replaces the obstacle in a namespace by what change returns, if it still has this resourceVersion.
 func (o *obstacles) changeObstacle(namespace, resourceVersion string, change func(Obstacle) Obstacle) {
 	known := o.byNamespace[namespace]
@@ -124,9 +138,7 @@ func (o *obstacles) takeSeen(gk schema.GroupKind, meta *metav1.PartialObjectMeta
 // takeGone takes in that an object was deleted, or is a copy now.
 func (o *obstacles) takeGone(meta *metav1.PartialObjectMetadata) {
 	o.noteShown(meta)
-	if known := o.byNamespace[meta.Namespace]; known != nil && known.UID == string(meta.UID) {
-		o.removeObstacle(meta.Namespace)
-	}
+	o.dropGone(meta.Namespace, string(meta.UID))
 }
 
 // followKind keeps the watch while there are obstacles, and plans the next list while the watch does not run.
