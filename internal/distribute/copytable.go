@@ -139,7 +139,9 @@ func (t *copyTable) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMeta
 	one, watched := t.reader.Copy(slot, meta), t.At(slot)
 	one.Known = known
 	switch {
-	case watched != nil && watched.UID == one.UID && forest.IsNewer(watched.ResourceVersion, one.ResourceVersion):
+	case watched != nil && watched.UID != one.UID && forest.IsNewer(watched.ResourceVersion, one.ResourceVersion):
+		return false // the watch has shown another copy, which came after this one
+	case watched != nil && forest.IsNewer(watched.ResourceVersion, one.ResourceVersion):
 		watched.Drifted = watched.Drifted || watched.Digest != one.Digest // somebody wrote after the operator, and the watch has shown that
 		t.Put(slot, watched)
 		return false

@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -84,5 +85,30 @@ func TestAnAnswerAboutACopyHidesNoLaterObject(t *testing.T) {
 	c.settle(time.Minute)
 	if diff := cmp.Diff(map[string]string{"d0": "new", "d1": "other"}, c.data()); diff != "" {
 		t.Errorf("%s; writes: %v", diff, c.writes)
+	}
+}
+
+func TestAnAnswerIsAboutTheCopyThatWasThere(t *testing.T) {
+	c := newCluster(t, "d0")
+	c.distribute("old")
+	c.settle(time.Minute)
+	old := maps.Clone(c.objects["d0/settings"])
+	c.distribute("new")
+	c.refuse = func(verb Verb, _ copies.Slot) error {
+		if verb == Update {
+			return apierrors.NewInternalError(errors.New("not now"))
+		}
+		return nil
+	}
+	c.settle(0)
+	c.refuse, c.now = nil, c.now.Add(time.Hour)
+	answer := c.writeCopy(c.startWrite(t, "d0"))
+	c.remove("d0/settings")
+	c.write("d0", old, v1alpha1.OperatorName) // from a backup, for example
+	c.showAll()
+	c.applyTo(answer)
+	c.settle(time.Minute)
+	if diff := cmp.Diff(map[string]string{"d0": "new"}, c.data()); diff != "" {
+		t.Error(diff)
 	}
 }
