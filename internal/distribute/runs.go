@@ -128,7 +128,8 @@ func (rs *runs) queueKind(c KindChanged) {
 // queueVanished queues keys, and notes those of them that have no copy any more.
 func (rs *runs) queueVanished(keys []Key) {
 	for _, k := range keys {
-		if r := rs.byName[k.Distribution]; r != nil && r.Template != nil && rs.copies.At(r.Template.Slot(k.Namespace)) == nil {
+		r, exists := rs.byName[k.Distribution], rs.forest.Namespace(k.Namespace) != nil
+		if r != nil && exists && r.Template != nil && rs.copies.At(r.Template.Slot(k.Namespace)) == nil {
 			r.troubles.recordVanished(k.Namespace)
 		}
 	}

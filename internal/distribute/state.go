@@ -180,6 +180,11 @@ func (o DistributionGone) applyTo(s *State) {
 func (c ForestChanged) applyTo(s *State) {
 	s.forest = c.New
 	for r := range s.runs.all() {
+		for _, namespace := range c.Namespaces {
+			if c.New.Namespace(namespace) == nil {
+				r.troubles.forgetNamespace(namespace)
+			}
+		}
 		s.plans.queueChange(r, c)
 	}
 }

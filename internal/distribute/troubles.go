@@ -56,6 +56,12 @@ func (t *troubles) putOff(namespace string, failure *Failure, now time.Time, bac
 	return delay
 }
 
+// forgetNamespace is called when a namespace is gone.
+func (t *troubles) forgetNamespace(namespace string) {
+	delete(t.byNamespace, namespace)
+	delete(t.vanished, namespace)
+}
+
 // recordVanished records that the copy in a namespace was deleted, and recordCreated that there is one again.
 func (t *troubles) recordVanished(namespace string)   { t.vanished[namespace] = true }
 func (t *troubles) recordCreated(namespace string)    { delete(t.vanished, namespace) }

@@ -46,3 +46,24 @@ func TestTheGarbageCollectorIsFirst(t *testing.T) {
 		}
 	})
 }
+
+func TestNothingIsKeptOfNamespacesThatAreGone(t *testing.T) {
+	for name, leads := range map[string]bool{"on the leader": true, "on a standby": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "d0", "d1")
+			c.distribute("new")
+			c.settle(time.Minute)
+			c.state.leading = leads
+			old, late := c.forest, c.forest.WithoutNamespace("d1")
+			c.forest = late.WithoutNamespace("d0")
+			c.remove("d0/settings")
+			c.showAll()
+			c.applyTo(ForestChanged{old, c.forest, []string{"d0", "d1"}})
+			c.remove("d1/settings")
+			c.settle(time.Minute)
+			if kept := c.state.runs.at("rd").troubles.vanished; len(kept) > 0 {
+				t.Errorf("kept: %v", kept)
+			}
+		})
+	}
+}
