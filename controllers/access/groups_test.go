@@ -136,33 +136,36 @@ func TestScansEndWithTheLastForeignBinding(t *testing.T) {
 
 // A conflict may hold up the first grant for days after the scan. What was bound since then stops that grant.
 func TestFirstGrantTrustsNoOldScan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := &bindings{}
-		g := newGroups(trees{}, api, api, DefaultTiming())
-		shop := &v1alpha1.LNamespace{}
-		shop.Name = "shop"
-		shop.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}
-		binding := grants.For(shop, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Sudo.Binding
-		judge := func() groupState { return g.decideGroupState(shop, binding, grants.Actual{}) }
-		scan := func() {
-			if _, err := g.scanBindings(t.Context()); err != nil {
-				t.Fatal(err)
+	t.Run("ACC-R27 a binding that was made after the scan, while a conflict held up the first grant "+
+		"of sudo, stops that grant", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			api := &bindings{}
+			g := newGroups(trees{}, api, api, DefaultTiming())
+			shop := &v1alpha1.LNamespace{}
+			shop.Name = "shop"
+			shop.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}
+			binding := grants.For(shop, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Sudo.Binding
+			judge := func() groupState { return g.decideGroupState(shop, binding, grants.Actual{}) }
+			scan := func() {
+				if _, err := g.scanBindings(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		judge()
-		scan()
-		if state := judge(); state.pending {
-			t.Fatal("the first grant waits although the scan has just found nothing")
-		}
-		time.Sleep(time.Hour)
-		api.items = []rbacv1.RoleBinding{bindingOfShop("plain")}
-		if state := judge(); !state.pending {
-			t.Fatal("the first grant is made by a scan that is an hour old")
-		}
-		scan()
-		if state := judge(); state.pending || len(state.inTheWay) != 1 {
-			t.Errorf("the new binding doesn't stop the first grant: %+v", state)
-		}
+			judge()
+			scan()
+			if state := judge(); state.pending {
+				t.Fatal("the first grant waits although the scan has just found nothing")
+			}
+			time.Sleep(time.Hour)
+			api.items = []rbacv1.RoleBinding{bindingOfShop("plain")}
+			if state := judge(); !state.pending {
+				t.Fatal("the first grant is made by a scan that is an hour old")
+			}
+			scan()
+			if state := judge(); state.pending || len(state.inTheWay) != 1 {
+				t.Errorf("the new binding doesn't stop the first grant: %+v", state)
+			}
+		})
 	})
 }
 

@@ -53,9 +53,9 @@ func TestOwnDeletionsAreKnownUnlessAFinalizerKeepsTheObject(t *testing.T) {
 		cached *rbacv1.ClusterRoleBinding
 		known  bool
 	}{
-		"the cache is behind":                {binding, false},
-		"a finalizer keeps the object":       {kept, true},
-		"another object has the name by now": {another, true},
+		"ACC-R26 a binding that the operator has deleted is known to be gone while the cache is behind": {binding, false},
+		"ACC-R26 a binding that a finalizer keeps after its deletion still counts":                      {kept, true},
+		"ACC-R26 another binding that has the name by now counts":                                       {another, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecent(time.Minute, neverRead)

@@ -153,13 +153,16 @@ func TestOwnersChanged(t *testing.T) {
 // While a role has both forms of impersonation, its other owners must learn that an owner has left: only they can remove the form that it
 // alone still needed.
 func TestAnOwnerThatNeededTheOldFormLeaves(t *testing.T) {
-	before := grants.For(payments(), in(both)).Self[0].Role
-	before.OwnerReferences = owned("payments", "1", "shop", "2")
-	after := before.DeepCopy()
-	after.ResourceVersion, after.OwnerReferences[1].UID = "2", grants.Marked
-	if got, only := grants.OwnersChanged(before, after); only {
-		t.Errorf("only %v learn of it", got)
-	}
+	t.Run("ACC-R28 when an owner leaves a role that has both forms of impersonation, its other "+
+		"owners remove the form that it alone needed", func(t *testing.T) {
+		before := grants.For(payments(), in(both)).Self[0].Role
+		before.OwnerReferences = owned("payments", "1", "shop", "2")
+		after := before.DeepCopy()
+		after.ResourceVersion, after.OwnerReferences[1].UID = "2", grants.Marked
+		if got, only := grants.OwnersChanged(before, after); only {
+			t.Errorf("only %v learn of it", got)
+		}
+	})
 }
 
 func TestExpected(t *testing.T) {

@@ -50,11 +50,12 @@ func TestNextWrite(t *testing.T) {
 		"FLT-M16 a shared binding stays if another tenant has made its ClusterRole again": {
 			unbind, world(sharedWith(shop), own), grants.WriteNothing, false,
 		},
-		"the role is gone":                          {unbind, world(sharedWith(shop)), grants.WriteNothing, false},
-		"the role is ours, a subject is not":        {unbind, world(extended, own), grants.WriteUpdate, false},
-		"the role is ours, but another one counts":  {unbind, world(elsewhere, own), grants.WriteDelete, false},
-		"a finalizer keeps a binding with subjects": {remove, world(kept), grants.WriteUpdate, false},
-		"a finalizer keeps an empty binding":        {remove, world(grants.Without(kept)), grants.WriteNothing, false},
+		"the role is gone":                         {unbind, world(sharedWith(shop)), grants.WriteNothing, false},
+		"the role is ours, a subject is not":       {unbind, world(extended, own), grants.WriteUpdate, false},
+		"the role is ours, but another one counts": {unbind, world(elsewhere, own), grants.WriteDelete, false},
+		"ACC-R26 a binding that a finalizer keeps after its deletion loses its subjects": {remove, world(kept), grants.WriteUpdate, false},
+		"ACC-R26 a binding without subjects that a finalizer keeps is not " +
+			"written": {remove, world(grants.Without(kept)), grants.WriteNothing, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actual := grants.Actual{}
