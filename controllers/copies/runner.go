@@ -141,9 +141,13 @@ func (r *Runner) Ready(*http.Request) (err error) {
 // its templates. The answer is true, too, for the moment until the State has taken in the latest snapshot of the
 // forest.
 func (r *Runner) AwaitsRails(namespace string) bool {
-	isBehind := false
-	r.Read(func(s *copyengine.State) { isBehind = s.Forest() != r.View.Snapshot() })
-	return isBehind || slices.Contains(r.ApplyAll(copyengine.RightsAsked{Namespace: namespace}), copies.Output(copyengine.RightsWait{}))
+	return r.isBehind() || slices.Contains(r.ApplyAll(copyengine.RightsAsked{Namespace: namespace}), copies.Output(copyengine.RightsWait{}))
+}
+
+// isBehind reports whether the State has not taken in the latest snapshot of the forest yet.
+func (r *Runner) isBehind() (behind bool) {
+	r.Read(func(s *copyengine.State) { behind = s.Forest() != r.View.Snapshot() })
+	return behind
 }
 
 // Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the
@@ -168,8 +172,12 @@ func (r *Runner) MayNotObserve(namespace string) (lacks bool) {
 }
 
 // HoldsCopies reports whether namespace holds copies that the operator deletes when namespace leaves the forest, or may
-// hold such copies without the operator seeing them.
+// hold such copies without the operator seeing them. The answer is true, too, for the moment until the State has taken
+// in the latest snapshot of the forest.
 func (r *Runner) HoldsCopies(namespace string) (holds bool) {
+	if r.isBehind() {
+		return true
+	}
 	r.Read(func(s *copyengine.State) { holds = s.HoldsCopies(namespace) })
 	return holds
 }
