@@ -97,6 +97,8 @@ func (c *cluster) with(objects ...client.Object) *cluster {
 			c.forest = c.forest.WithNamespace(forest.NamespaceOf(o))
 		case *v1alpha1.LNamespace:
 			c.forest = c.forest.WithTenant(forest.TenantOf(o))
+		case *v1alpha1.HierarchyConfiguration:
+			c.forest = c.forest.WithHierarchy(forest.HierarchyOf(o.Namespace, string(o.UID), o.Spec))
 		case *v1alpha1.SubNamespace:
 			c.forest = c.forest.WithSub(&forest.Sub{Parent: o.Namespace, Name: o.Name, UID: string(o.UID), Deleting: !o.DeletionTimestamp.IsZero()})
 		}

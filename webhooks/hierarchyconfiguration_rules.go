@@ -65,6 +65,10 @@ func checkHierarchySpec(s *forest.Snapshot, namespace string, old, now v1alpha1.
 			side.rules.Propagating(side.old, side.now))
 		v.addRequest(side.overridden, fmt.Sprintf("override these keys in namespace %q", namespace),
 			side.rules.Overriding(side.old, side.now, above, move.Moves))
+		if placed {
+			v.addRequest(parent, fmt.Sprintf("override these keys below namespace %q", namespace),
+				side.rules.OverridingBelow(overriddenBelow(s, namespace, i), above))
+		}
 	}
 	v.checkReplacedValues(after, namespace, changes, g)
 	children := authority.Requiring(namespace, was.Required, will.Required)
@@ -138,6 +142,18 @@ func (r keyRules) keySidesOf(old, now *forest.Hierarchy) [2]keySide {
 // keysOfSide returns the keys of one side: 0 for labels, 1 for annotations.
 func keysOfSide(h *forest.Hierarchy, side int) authority.Keys {
 	return authority.Keys{Propagated: h.Propagated[side], Overridden: h.Overridden[side]}
+}
+
+// overriddenBelow returns the keys of one side that the namespaces below the one called name override, each once.
+func overriddenBelow(s *forest.Snapshot, name string, side int) []string {
+	var keys []string
+	for below := range s.Below(name) {
+		if h := s.Hierarchy(below); h != nil {
+			keys = append(keys, h.Overridden[side]...)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func valueOrEmpty(parent *string) string {

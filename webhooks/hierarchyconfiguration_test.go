@@ -115,6 +115,13 @@ func TestHierarchyConfigurations(t *testing.T) {
 				allowing(admTeamA), nil,
 			build.Hierarchy("svc-1", build.Overriding("cost")), allowed(),
 		},
+		"OverridesDeclaredBelow": {
+			"a move brings in no namespace that overrides what others propagate", grown(build.Root("org"), build.Child("team-a", "org"),
+				build.Root("solo"), build.Child("mine", "solo"), build.Hierarchy("org", build.Propagating("cost")),
+				build.Hierarchy("mine", build.Overriding("cost"))).allowing(admTeamA, "* * solo"), nil,
+			build.Hierarchy("solo", build.Below("team-a")),
+			refused(403, `needs update on hierarchyconfigurations in namespace "org" (it propagates "cost")`),
+		},
 		"Everything": {
 			"of each field, the first no", family(), nil, build.Hierarchy("svc-1", build.Below(""), build.Requiring("c"),
 				build.Propagating(enforce)),

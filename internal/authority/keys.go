@@ -57,6 +57,15 @@ func (r KeyRules) Overriding(old, now Keys, above []string, moves bool) []Questi
 	return uniqueQuestions(questions)
 }
 
+// OverridingBelow returns the questions for the keys that the namespaces below one that moves override: for those that its
+// new ancestors propagate. above are these ancestors, the root first.
+func (r KeyRules) OverridingBelow(overridden, above []string) []Question {
+	declared := slices.DeleteFunc(slices.Clone(overridden), func(key string) bool {
+		return !slices.ContainsFunc(above, func(name string) bool { return r.Declares(name, key) })
+	})
+	return r.Overriding(Keys{}, Keys{Overridden: declared}, above, true)
+}
+
 func clusterQuestion(key string) Question {
 	return Question{Right: UpdateNamespaces, Role: fmt.Sprintf("%q is not delegated", key)}
 }
