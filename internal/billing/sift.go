@@ -14,7 +14,7 @@ type Refused struct {
 // Sift stores events as Append does. If the ledger refuses a batch as data, Sift finds the rows at fault by halving,
 // and stores the others. After any other error some events may be stored; sifting the same events again is harmless.
 func (s *Store) Sift(ctx context.Context, events []Event) (added int64, refused []Refused, err error) {
-	search := sifting{store: s, refused: map[string]int{}}
+	search := sifting{store: s, refused: map[string]map[Op]int{}}
 	for len(events) > 0 {
 		batch := events[:min(len(events), s.options.MaxRows)]
 		events = events[len(batch):]
@@ -25,8 +25,8 @@ func (s *Store) Sift(ctx context.Context, events []Event) (added int64, refused 
 	return search.added, search.found, nil
 }
 
-// tooMany is the number of refused rows of one tenant after which its other rows of the batch count as refused without
-// a try. tooManyTenants is the number of tenants with refused rows at which, if the ledger took no row, the table
+// tooMany is the number of refused SETs, or ENDs, of one tenant after which its others count as refused without a try. An
+// END has no content, so it is tried although SETs were refused. tooManyTenants is the number of tenants with refused rows at which, if the ledger took no row, the table
 // itself counts as faulty. An administrator may have added a constraint, for example. So rows of one tenant never stop
 // the others.
 const (
@@ -40,15 +40,15 @@ type sifting struct {
 	store *Store
 	added int64
 	taken bool // the ledger has taken a row
-	// refused counts the refused rows of each tenant, by UID.
-	refused map[string]int
+	// refused counts the refused rows of each tenant, by UID and by what they do.
+	refused map[string]map[Op]int
 	found   []Refused
 }
 
 func (s *sifting) sendEvents(ctx context.Context, events []Event) error {
 	var rest []Event
 	for _, event := range events {
-		if s.refused[event.TenantUID] >= tooMany {
+		if s.refused[event.TenantUID][event.Op] >= tooMany {
 			s.found = append(s.found, Refused{event, errOthersRefused})
 		} else {
 			rest = append(rest, event)
@@ -66,7 +66,7 @@ func (s *sifting) sendEvents(ctx context.Context, events []Event) error {
 	case s.store.Trouble(err) != InvalidData:
 		return err
 	case len(rest) == 1:
-		if s.refused[rest[0].TenantUID]++; len(s.refused) >= tooManyTenants && !s.taken {
+		if s.countRefused(rest[0]); len(s.refused) >= tooManyTenants && !s.taken {
 			return &SchemaError{Table: s.store.options.Table, Problems: []string{"it refuses every row as data: " + err.Error()}}
 		}
 		s.found = append(s.found, Refused{rest[0], err})
@@ -77,4 +77,11 @@ func (s *sifting) sendEvents(ctx context.Context, events []Event) error {
 		return err
 	}
 	return s.sendEvents(ctx, rest[middle:])
+}
+
+func (s *sifting) countRefused(e Event) {
+	if s.refused[e.TenantUID] == nil {
+		s.refused[e.TenantUID] = map[Op]int{}
+	}
+	s.refused[e.TenantUID][e.Op]++
 }

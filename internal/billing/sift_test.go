@@ -65,6 +65,22 @@ func TestSift(t *testing.T) {
 		})
 	})
 	onEngines(t, func(t *testing.T, e engine) {
+		t.Run("BILL-26 the ledger refuses 20 rows of one tenant because of their data: the end of another period of this tenant is stored",
+			func(t *testing.T) {
+				store := e.ledger(t)
+				e.poison(t, e.open(t))
+				events := numbered(0, 20)
+				for i := range events {
+					events[i].CostCenter = "poison"
+				}
+				events = append(events, end(30, "t1", at(30)))
+				added, refused := sift(t, store, events)
+				if added != 1 || len(refused) != 20 {
+					t.Errorf("%d added, %d refused, want 1 and 20", added, len(refused))
+				}
+			})
+	})
+	onEngines(t, func(t *testing.T, e engine) {
 		t.Run("BILL-23 if the ledger refuses all 500 rows, its table is the cause: SchemaMismatch", func(t *testing.T) {
 			store := e.ledger(t)
 			e.poison(t, e.open(t))
