@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -146,7 +147,7 @@ func (w *copyWrite) readObstacle(ctx context.Context) error {
 	from, labelled := meta.Labels[v1alpha1.LabelInheritedFrom]
 	if !labelled {
 		from = copies.UnlabelledFrom(w.removals.view.Snapshot(), w.Slot, meta) // not the Action's source, if the wanted source has changed since
-		meta.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
+		metav1.SetMetaDataLabel(&meta.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
 	}
 	// A copy in mode create that has lost its label stays as it is, and no watch shows when it is gone. As an obstacle,
 	// it is read again later.
