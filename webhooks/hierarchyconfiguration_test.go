@@ -115,7 +115,7 @@ func TestHierarchyConfigurations(t *testing.T) {
 				allowing(admTeamA), nil,
 			build.Hierarchy("svc-1", build.Overriding("cost")), allowed(),
 		},
-		"OverridesDeclaredBelow": {
+		"HIER-M28 a move needs the consent of whoever propagates a key that a namespace below overrides": {
 			"a move brings in no namespace that overrides what others propagate", grown(build.Root("org"), build.Child("team-a", "org"),
 				build.Root("solo"), build.Child("mine", "solo"), build.Hierarchy("org", build.Propagating("cost")),
 				build.Hierarchy("mine", build.Overriding("cost"))).allowing(admTeamA, "* * solo"), nil,

@@ -63,20 +63,23 @@ func TestProbeFindsACopyWithoutItsLabel(t *testing.T) {
 
 // What others have added to a copy, and may keep there, is not lost together with the operator's label.
 func TestProbeKeepsTheLabelsOfACopyWithoutItsLabel(t *testing.T) {
-	slot := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "child", Name: "s"}
-	v := view.New(forest.Rules{})
-	v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))
-	v.Observe(namespaceAt("child", "2", v1alpha1.LabelParent, "acme"))
-	hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(slot, "acme"), Content: copies.Unwritten}
-	api := &oneCopy{meta: *namespaceAt("s", "9", "example.com/tool", "theirs")}
-	api.meta.Namespace, api.meta.Annotations = "child", map[string]string{v1alpha1.AnnotationSourceHash: hash.String()}
-	w := &copyWrite{Requests: NewRequests(api, v, copies.Rules{}, nil, nil)}
-	w.Slot, w.Action.Source, w.Action.Hash.Mode = slot, slot.At("acme"), v1alpha1.ModeUpdate
-	if err := w.readObstacle(t.Context()); err != nil || w.result.Found == nil {
-		t.Fatal(w.result.Found, err)
-	}
-	want := map[string]string{"example.com/tool": "theirs", v1alpha1.LabelInheritedFrom: "acme"}
-	if got := w.result.Found.Labels; !maps.Equal(got, want) {
-		t.Errorf("labels %v, want %v", got, want)
-	}
+	t.Run("PROP-K17 a copy that gets back the label that somebody has taken off keeps the labels "+
+		"that others may set there", func(t *testing.T) {
+		slot := copies.Slot{Kind: secretKind.GroupKind(), Namespace: "child", Name: "s"}
+		v := view.New(forest.Rules{})
+		v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))
+		v.Observe(namespaceAt("child", "2", v1alpha1.LabelParent, "acme"))
+		hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(slot, "acme"), Content: copies.Unwritten}
+		api := &oneCopy{meta: *namespaceAt("s", "9", "example.com/tool", "theirs")}
+		api.meta.Namespace, api.meta.Annotations = "child", map[string]string{v1alpha1.AnnotationSourceHash: hash.String()}
+		w := &copyWrite{Requests: NewRequests(api, v, copies.Rules{}, nil, nil)}
+		w.Slot, w.Action.Source, w.Action.Hash.Mode = slot, slot.At("acme"), v1alpha1.ModeUpdate
+		if err := w.readObstacle(t.Context()); err != nil || w.result.Found == nil {
+			t.Fatal(w.result.Found, err)
+		}
+		want := map[string]string{"example.com/tool": "theirs", v1alpha1.LabelInheritedFrom: "acme"}
+		if got := w.result.Found.Labels; !maps.Equal(got, want) {
+			t.Errorf("labels %v, want %v", got, want)
+		}
+	})
 }

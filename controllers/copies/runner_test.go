@@ -83,21 +83,24 @@ func TestNoRequestIsSentUnderTheLock(t *testing.T) {
 // A namespace leaves the forest. Controller ownrights may ask before the State has learnt of it, and must not take the operator's rights
 // from copies that no watch has shown yet.
 func TestANamespaceThatHasJustLeftMayHoldCopies(t *testing.T) {
-	v := view.New(forest.Rules{})
-	v.MarkSynced()
-	v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))
-	v.Observe(namespaceAt("child", "2", v1alpha1.LabelParent, "acme"))
-	settings := copyengine.Settings{
-		Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copyengine.DefaultTiming(),
-	}
-	r := newRunner(Options{Options: copying.Options{View: v, Events: record.NewFakeRecorder(10)}}, settings, &slowServer{}, nil)
-	before := v.Snapshot()
-	v.Observe(namespaceAt("child", "3", "example.com/left", "true"))
-	if !r.HoldsCopies("child") {
-		t.Error("there are no copies by a forest in which the namespace has not left yet")
-	}
-	r.Apply(copyengine.ForestChanged{Old: before, New: v.Snapshot(), Namespaces: []string{"child"}})
-	if r.HoldsCopies("child") {
-		t.Error("it holds copies for ever")
-	}
+	t.Run("SEC-O48 a namespace that has just left the forest may hold copies, until the copying "+
+		"engine has learnt of that", func(t *testing.T) {
+		v := view.New(forest.Rules{})
+		v.MarkSynced()
+		v.Observe(namespaceAt("acme", "1", v1alpha1.LabelType, v1alpha1.TypeRoot))
+		v.Observe(namespaceAt("child", "2", v1alpha1.LabelParent, "acme"))
+		settings := copyengine.Settings{
+			Kinds: []copyengine.Kind{{GroupVersionKind: secretKind, Mode: copies.OptIn}}, Timing: copyengine.DefaultTiming(),
+		}
+		r := newRunner(Options{Options: copying.Options{View: v, Events: record.NewFakeRecorder(10)}}, settings, &slowServer{}, nil)
+		before := v.Snapshot()
+		v.Observe(namespaceAt("child", "3", "example.com/left", "true"))
+		if !r.HoldsCopies("child") {
+			t.Error("there are no copies by a forest in which the namespace has not left yet")
+		}
+		r.Apply(copyengine.ForestChanged{Old: before, New: v.Snapshot(), Namespaces: []string{"child"}})
+		if r.HoldsCopies("child") {
+			t.Error("it holds copies for ever")
+		}
+	})
 }

@@ -25,10 +25,10 @@ func (s *Store) Sift(ctx context.Context, events []Event) (added int64, refused 
 	return search.added, search.found, nil
 }
 
-// tooMany is the number of refused SETs, or ENDs, of one tenant after which its others count as refused without a try. An
-// END has no content, so it is tried although SETs were refused. tooManyTenants is the number of tenants with refused rows at which, if the ledger took no row, the table
-// itself counts as faulty. An administrator may have added a constraint, for example. So rows of one tenant never stop
-// the others.
+// tooMany is the number of refused SETs, or ENDs, of one tenant after which its others of the batch count as refused without
+// a try. An END has no content, so it is tried although SETs were refused. tooManyTenants is the number of tenants with
+// refused rows at which, if the ledger took no row, the table itself counts as faulty. An administrator may have added a
+// constraint, for example. So rows of one tenant never stop the others.
 const (
 	tooMany        = 8
 	tooManyTenants = 8
