@@ -18,6 +18,9 @@ func (t *tracker) takePeriods(open []billing.Open) (found int) {
 	t.open = make(map[string]billing.Open, len(open))
 	differ := func(name string, state billing.State) {
 		if len(t.states[name]) == 0 {
+			if refused, again := t.refusedBefore[name]; again { // the exporter has seen this change, and keeps its time
+				state.At, state.Watched = refused.last, true
+			}
 			t.states[name] = []billing.State{state}
 			found++
 		}
@@ -168,14 +171,17 @@ func (t *tracker) recordSent(refused []billing.Refused) {
 	}
 	t.unsent, t.sending = nil, nil
 	for _, r := range refused {
-		at := r.Event.EffectiveAt
+		at, last := r.Event.EffectiveAt, r.Event.EffectiveAt
 		if before, again := t.refusedBefore[r.Event.Namespace]; again && before.at.Before(at) {
 			at = before.at
 		}
 		if known, again := t.refused[r.Event.Namespace]; again && known.at.Before(at) {
 			at = known.at
 		}
-		t.refused[r.Event.Namespace] = refusal{r.Event.TenantUID, r.Reason.Error(), at}
+		if known := t.refused[r.Event.Namespace]; known.last.After(last) { // the refused ones come in no order
+			last = known.last
+		}
+		t.refused[r.Event.Namespace] = refusal{r.Event.TenantUID, r.Reason.Error(), at, last}
 	}
 }
 

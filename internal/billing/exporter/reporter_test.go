@@ -102,3 +102,32 @@ func TestRefusedDataIsReported(t *testing.T) {
 		}
 	})
 }
+
+// No record of the API server dates a move: until the ledger takes the change, only the exporter knows when it was.
+func TestARefusedMoveKeepsItsTime(t *testing.T) {
+	t.Run("BILL-23 the former tenant pays for a namespace until it has moved, although the ledger takes the change hours "+
+		"later", func(t *testing.T) {
+		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
+		began := x.clock.Now()
+		x.tracker.takeChange(&tenantFacts{name: "other", uid: "t2", generation: 1, since: began, costCenter: "bad"}, false)
+		other := root("other", "o1", "", began)
+		other.owner, other.Labels = "t2", map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}
+		x.see()
+		x.runDue(t.Context())
+		x.exec(t, "CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.tenant_uid = 't2' BEGIN SELECT RAISE(ABORT, 'not this one'); END")
+		moved := began.Add(time.Minute)
+		x.clock.SetTime(moved)
+		x.tracker.takeChange(other, false)
+		x.tracker.takeChange(root("pay-7", "n7", "other", began), false)
+		x.see()
+		x.runDue(t.Context())
+		x.compareTwice(t)
+		x.exec(t, "DROP TRIGGER poison")
+		x.compareTwice(t)
+		for _, p := range x.history(t) {
+			if p.Namespace == "pay-7" && !p.ValidTo.Equal(moved) {
+				t.Errorf("tenant pay pays for %s until %s, not until %s", p.Namespace, p.ValidTo, moved)
+			}
+		}
+	})
+}

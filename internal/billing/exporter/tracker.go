@@ -48,7 +48,8 @@ type tracker struct {
 // refusal is a change that the ledger refused because of its data.
 type refusal struct {
 	tenantUID, reason string
-	at                time.Time
+	// at is the time of the earliest change of the namespace that the ledger lacks because of its refusals, last that of the latest.
+	at, last time.Time
 }
 
 func newTracker(clusterID string, rules forest.Rules, api client.WithWatch, now func() time.Time) *tracker {
