@@ -107,6 +107,7 @@ func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
 	}
 	t.dropObject(slot)
 	if now == nil {
+		delete(t.applied, slot)
 		return false
 	}
 	t.objects[slot] = now

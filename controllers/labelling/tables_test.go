@@ -125,3 +125,16 @@ func TestObjectsListedBeforeTheirResource(t *testing.T) {
 		}
 	})
 }
+
+func TestNothingIsKeptOfObjectsThatNobodyControls(t *testing.T) {
+	kind := schema.GroupKind{Kind: "Secret"}
+	slot := copies.Slot{Kind: kind, Namespace: "acme", Name: "s"}
+	all := newTables(nil)
+	all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1"})
+	all.applied[slot] = "s1"
+	all.putObject(slot, nil)           // somebody has taken off the ownerReference and the label
+	all.replaceObjects(kind, nil, nil) // then the object was deleted while no watch was open
+	if len(all.applied) > 0 {
+		t.Errorf("kept: %v", all.applied)
+	}
+}
