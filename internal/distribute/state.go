@@ -170,7 +170,13 @@ func (c DefinitionChanged) applyTo(s *State) {
 
 func (l DistributionsListed) applyTo(s *State) { s.runs.takeAll(l.All) }
 
-func (o DistributionSeen) applyTo(s *State) { s.runs.takeDistribution(o.ResourceDistribution) }
+func (o DistributionSeen) applyTo(s *State) {
+	r := s.runs.at(o.Name)
+	if r != nil && r.UID == string(o.UID) && forest.IsNewer(r.report.resourceVersion, o.ResourceVersion) {
+		return // the answer to the operator's own write of the status came first
+	}
+	s.runs.takeDistribution(o.ResourceDistribution)
+}
 
 func (o DistributionGone) applyTo(s *State) {
 	s.runs.dropRun(o.Name, string(o.UID))
