@@ -231,6 +231,11 @@ func (k *known) isCounted(namespace string) bool {
 func (k *known) takeLimit(one *v1alpha1.HierarchicalResourceQuota) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.addLimit(one)
+}
+
+// addLimit adds a HierarchicalResourceQuota, unless a newer version of it is known. The caller holds the lock.
+func (k *known) addLimit(one *v1alpha1.HierarchicalResourceQuota) {
 	if k.limits[one.Namespace] == nil {
 		k.limits[one.Namespace] = map[string]*v1alpha1.HierarchicalResourceQuota{}
 	}
@@ -251,13 +256,13 @@ func (k *known) dropLimit(one *v1alpha1.HierarchicalResourceQuota) {
 	}
 }
 
-// replaceLimits takes in a list of all HierarchicalResourceQuotas.
+// replaceLimits takes in a list of all HierarchicalResourceQuotas, at once: a plan that sees only some of them deletes shares.
 func (k *known) replaceLimits(all []*v1alpha1.HierarchicalResourceQuota) {
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	clear(k.limits)
-	k.mu.Unlock()
 	for _, one := range all {
-		k.takeLimit(one)
+		k.addLimit(one)
 	}
 }
 
