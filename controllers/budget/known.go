@@ -42,7 +42,7 @@ type known struct {
 // quota is a share as it is in the cluster.
 type quota struct {
 	uid     types.UID // "" where there is none: its creation failed, or it was deleted
-	version string
+	version string    // of the share; where it was deleted, that of the deletion
 	// spec, counted and used are spec.hard, status.hard and status.used.
 	spec, counted, used budget.Amounts
 	// since is when the ResourceQuota was found to be uncounted.
@@ -113,7 +113,7 @@ func (k *known) replaceQuotas(version string, all []*corev1.ResourceQuota, exist
 	defer k.mu.Unlock()
 	for namespace, q := range k.quotas {
 		if !listed[namespace] && q.lost == nil && !forest.IsNewer(q.version, version) {
-			k.dropShare(namespace, exists(namespace))
+			k.dropShare(namespace, version, exists(namespace))
 		}
 	}
 }
@@ -123,7 +123,8 @@ func (k *known) takeQuota(q *corev1.ResourceQuota) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	was := k.quotas[q.Namespace]
-	if was != nil && was.uid == q.UID && !forest.IsNewer(q.ResourceVersion, was.version) {
+	// The version decides, also between two shares: an old answer about one that is gone says nothing about what came after it.
+	if was != nil && was.version != "" && !forest.IsNewer(q.ResourceVersion, was.version) {
 		return
 	}
 	now := &quota{uid: q.UID, version: q.ResourceVersion, spec: budget.AmountsOf(q.Spec.Hard), counted: budget.AmountsOf(q.Status.Hard),
@@ -153,17 +154,17 @@ func (k *known) dropQuota(q *corev1.ResourceQuota, exists bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if was := k.quotas[q.Namespace]; was != nil && was.uid == q.UID {
-		k.dropShare(q.Namespace, exists)
+		k.dropShare(q.Namespace, q.ResourceVersion, exists)
 	}
 }
 
 // dropShare is called when a share is gone. What the namespace uses counts until the namespace is gone, or has a share again: in a
-// namespace that is being deleted, the share goes before the rest, and perhaps before a watch shows that the namespace is terminating. The
-// caller holds the lock.
-func (k *known) dropShare(namespace string, exists bool) {
+// namespace that is being deleted, the share goes before the rest, and perhaps before a watch shows that the namespace is terminating.
+// version is when it was gone: no older answer brings it back. The caller holds the lock.
+func (k *known) dropShare(namespace, version string, exists bool) {
 	was := k.quotas[namespace]
-	if delete(k.quotas, namespace); exists && was.used != nil {
-		k.quotas[namespace] = &quota{used: was.used}
+	if delete(k.quotas, namespace); exists {
+		k.quotas[namespace] = &quota{version: version, used: was.used}
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"strconv"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
 )
 
 func limitOf(namespace, name, uid, version string) *v1alpha1.HierarchicalResourceQuota {
@@ -16,6 +18,14 @@ func limitOf(namespace, name, uid, version string) *v1alpha1.HierarchicalResourc
 		ResourceVersion: version}}
 	limit.Spec.Hard = v1alpha1.Budget{"pods": resource.MustParse("5")}
 	return limit
+}
+
+func shareOf(uid, version string, pods int64) *corev1.ResourceQuota {
+	hard := corev1.ResourceList{"pods": resource.MustParse("9")}
+	used := corev1.ResourceList{"pods": *resource.NewQuantity(pods, resource.DecimalSI)}
+	meta := metav1.ObjectMeta{Namespace: "web", Name: budget.QuotaName, UID: types.UID(uid), ResourceVersion: version}
+	return &corev1.ResourceQuota{ObjectMeta: meta,
+		Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: used}}
 }
 
 func TestNoLimitIsMissingWhileANewListIsTakenIn(t *testing.T) {
@@ -41,4 +51,34 @@ func TestNoLimitIsMissingWhileANewListIsTakenIn(t *testing.T) {
 			t.Fatal("for a moment the namespace has no limit, so its share would be deleted")
 		}
 	}
+}
+
+func TestALateAnswerBringsNoShareBack(t *testing.T) {
+	t.Run("deleted", func(t *testing.T) {
+		k := newKnown()
+		k.takeQuota(shareOf("1", "4", 3))
+		k.dropQuota(shareOf("1", "6", 3), true)
+		if k.takeAnswer(shareOf("1", "5", 3)); k.isCounted("web") {
+			t.Error("a share that the watch has shown to be deleted counts as in force, so nobody makes a new one")
+		}
+		if k.takeAnswer(shareOf("2", "7", 3)); !k.isCounted("web") {
+			t.Error("a new share is not known")
+		}
+	})
+	t.Run("missing in a list", func(t *testing.T) {
+		k := newKnown()
+		k.takeQuota(shareOf("1", "4", 3))
+		k.replaceQuotas("6", nil, func(string) bool { return true })
+		if k.takeAnswer(shareOf("1", "5", 3)); k.isCounted("web") {
+			t.Error("a share that is in no list counts as in force")
+		}
+	})
+	t.Run("made anew", func(t *testing.T) {
+		k := newKnown()
+		k.takeQuota(shareOf("1", "4", 3))
+		k.takeQuota(shareOf("2", "7", 3))
+		if k.takeAnswer(shareOf("1", "5", 3)); k.read("web").uid != "2" {
+			t.Error("the share before counts in place of the present one")
+		}
+	})
 }
