@@ -168,6 +168,15 @@ func (k *known) dropShare(namespace, version string, exists bool) {
 	}
 }
 
+// takeAbsence takes in that a read has found no share in a namespace.
+func (k *known) takeAbsence(namespace string, exists bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if was := k.quotas[namespace]; was != nil {
+		k.dropShare(namespace, was.version, exists)
+	}
+}
+
 // forgetNamespace is called when a namespace is gone.
 func (k *known) forgetNamespace(namespace string) {
 	k.mu.Lock()
@@ -176,7 +185,7 @@ func (k *known) forgetNamespace(namespace string) {
 	delete(k.refusals, namespace)
 }
 
-// forgetQuota records that an answer has shown that a namespace has no share.
+// forgetQuota records that the operator has deleted the share of a namespace, which needs none.
 func (k *known) forgetQuota(namespace string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

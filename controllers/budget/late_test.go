@@ -7,10 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 func limitOf(namespace, name, uid, version string) *v1alpha1.HierarchicalResourceQuota {
@@ -18,6 +22,16 @@ func limitOf(namespace, name, uid, version string) *v1alpha1.HierarchicalResourc
 		ResourceVersion: version}}
 	limit.Spec.Hard = v1alpha1.Budget{"pods": resource.MustParse("5")}
 	return limit
+}
+
+// treeOfWeb is the tree of org, in which web is.
+func treeOfWeb() *view.View {
+	v := view.New(forest.Rules{})
+	for i, labels := range []map[string]string{{v1alpha1.LabelType: v1alpha1.TypeRoot}, {v1alpha1.LabelParent: "org"}} {
+		v.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name: []string{"org", "web"}[i], UID: types.UID("uid-" + strconv.Itoa(i)), ResourceVersion: "1", Labels: labels}})
+	}
+	return v
 }
 
 func shareOf(uid, version string, pods int64) *corev1.ResourceQuota {
@@ -81,4 +95,22 @@ func TestALateAnswerBringsNoShareBack(t *testing.T) {
 			t.Error("the share before counts in place of the present one")
 		}
 	})
+}
+
+func TestWhatANamespaceUsesCountsAfterAReadFindsNoShare(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	r := New(Options{View: treeOfWeb()})
+	r.Client = fake.NewClientBuilder().WithScheme(scheme).Build()
+	r.Live = r.Client
+	r.known.takeQuota(shareOf("1", "4", 3))
+	// The patch is answered with 404: the namespace is being deleted, and its share went first.
+	if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}); err != nil {
+		t.Fatal(err)
+	}
+	if r.usedBy("web") != 3 || r.known.isCounted("web") {
+		t.Errorf("%d pods count, want 3", r.usedBy("web"))
+	}
 }

@@ -106,7 +106,7 @@ func (r *Reconciler) readShare(ctx context.Context, namespace string) error {
 	is := &corev1.ResourceQuota{}
 	switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: budget.QuotaName}, is); {
 	case apierrors.IsNotFound(err):
-		r.known.forgetQuota(namespace)
+		r.known.takeAbsence(namespace, r.exists(namespace))
 	case err != nil:
 		return err
 	default:
