@@ -255,6 +255,15 @@ func (k *known) addLimit(one *v1alpha1.HierarchicalResourceQuota) {
 	}
 }
 
+// takeReport takes in the answer to a report on a HierarchicalResourceQuota, unless a watch has shown meanwhile that it is gone.
+func (k *known) takeReport(one *v1alpha1.HierarchicalResourceQuota) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if was := k.limits[one.Namespace][one.Name]; was != nil && was.UID == one.UID {
+		k.addLimit(one)
+	}
+}
+
 func (k *known) dropLimit(one *v1alpha1.HierarchicalResourceQuota) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,15 +1,19 @@
 package budget
 
 import (
+	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
@@ -112,5 +116,41 @@ func TestWhatANamespaceUsesCountsAfterAReadFindsNoShare(t *testing.T) {
 	}
 	if r.usedBy("web") != 3 || r.known.isCounted("web") {
 		t.Errorf("%d pods count, want 3", r.usedBy("web"))
+	}
+}
+
+func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		shown func(*known)
+		want  types.UID
+	}{
+		"deleted": {func(k *known) { k.dropLimit(limitOf("web", "team", "1", "3")) }, ""},
+		"made anew": {func(k *known) {
+			k.dropLimit(limitOf("web", "team", "1", "3"))
+			k.takeLimit(limitOf("web", "team", "2", "4"))
+		}, "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, of := New(Options{}), limitOf("web", "team", "1", "1")
+			r.Client = fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+				SubResourcePatch: func(_ context.Context, _ client.Client, _ string, is client.Object, _ client.Patch,
+					_ ...client.SubResourcePatchOption) error {
+					is.SetResourceVersion("2")
+					tt.shown(&r.known) // before the answer is there
+					return nil
+				},
+			}).Build()
+			r.known.takeLimit(of)
+			if _, err := r.reportLimit(t.Context(), of, verdict{reason: v1alpha1.ReasonEnforced}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			is := types.UID("")
+			if limit := r.known.limits["web"]["team"]; limit != nil {
+				is = limit.UID
+			}
+			if is != tt.want {
+				t.Errorf("the limit with uid %q counts, want that with %q", is, tt.want)
+			}
+		})
 	}
 }

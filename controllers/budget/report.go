@@ -213,7 +213,7 @@ func (r *Reconciler) reportLimit(ctx context.Context, of *v1alpha1.HierarchicalR
 	err = r.Client.Status().Patch(ctx, is, client.MergeFromWithOptions(of, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(v1alpha1.OperatorName))
 	if err == nil {
-		r.known.takeLimit(is)
+		r.known.takeReport(is)
 	}
 	return 0, client.IgnoreNotFound(err)
 }
