@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -85,14 +84,13 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 
 // addLimits adds the HierarchicalResourceQuotas of a namespace, and returns the indexes of those that count.
 func (k *known) addLimits(t *tree, name string) (counting []int) {
-	for n, key := range slices.Sorted(maps.Keys(k.limits[name])) {
-		limit := k.limits[name][key]
+	for n, limit := range k.listLimits(name) {
 		if n >= mostLimits {
 			t.ignored[len(t.limits)] = true
 		} else if limit.DeletionTimestamp == nil && t.inTree {
 			counting = append(counting, len(t.limits))
 		}
-		t.addLimit("HierarchicalResourceQuota "+name+"/"+key, limit.Spec.Hard, limit)
+		t.addLimit("HierarchicalResourceQuota "+name+"/"+limit.Name, limit.Spec.Hard, limit)
 	}
 	return counting
 }

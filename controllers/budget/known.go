@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -285,11 +286,20 @@ func (k *known) replaceLimits(all []*v1alpha1.HierarchicalResourceQuota) {
 	}
 }
 
+// listLimits returns the HierarchicalResourceQuotas of a namespace by name: the first mostLimits of them count. The caller holds the lock.
+func (k *known) listLimits(namespace string) (all []*v1alpha1.HierarchicalResourceQuota) {
+	for _, name := range slices.Sorted(maps.Keys(k.limits[namespace])) {
+		all = append(all, k.limits[namespace][name])
+	}
+	return all
+}
+
 // hasLimit reports whether a HierarchicalResourceQuota of a namespace limits anything.
 func (k *known) hasLimit(namespace string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, limit := range k.limits[namespace] {
+	all := k.listLimits(namespace)
+	for _, limit := range all[:min(len(all), mostLimits)] {
 		if len(limit.Spec.Hard) > 0 && limit.DeletionTimestamp == nil {
 			return true
 		}

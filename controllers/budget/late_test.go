@@ -19,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 func limitOf(namespace, name, uid, version string) *v1alpha1.HierarchicalResourceQuota {
@@ -152,5 +153,25 @@ func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
 				t.Errorf("the limit with uid %q counts, want that with %q", is, tt.want)
 			}
 		})
+	}
+}
+
+func TestALimitThatDoesNotCountKeepsNoRightsBack(t *testing.T) {
+	r := New(Options{View: treeOfWeb()})
+	for i := range mostLimits {
+		empty := limitOf("org", "a"+strconv.Itoa(i), strconv.Itoa(i), "1")
+		empty.Spec.Hard = nil
+		r.known.takeLimit(empty)
+	}
+	r.known.takeLimit(limitOf("org", "z", "z", "1"))
+	for i := range r.known.watches {
+		r.known.watches[i] = watchset.Synced
+	}
+	if r.AwaitsShare("web") {
+		t.Error("rights wait for ever: the ninth limit of a namespace gives no share")
+	}
+	r.known.dropLimit(limitOf("org", "a0", "0", "1"))
+	if !r.AwaitsShare("web") {
+		t.Error("the limit counts now, and rights don't wait for the share")
 	}
 }
