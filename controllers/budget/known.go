@@ -286,6 +286,12 @@ func (k *known) replaceLimits(all []*v1alpha1.HierarchicalResourceQuota) {
 	}
 }
 
+// knowsLimits reports whether the watch has shown all HierarchicalResourceQuotas.
+func (k *known) knowsLimits() bool {
+	is := k.readWatch(watchOfLimits)
+	return is == watchset.Synced || is == watchset.Degraded
+}
+
 // listLimits returns the HierarchicalResourceQuotas of a namespace by name: the first mostLimits of them count. The caller holds the lock.
 func (k *known) listLimits(namespace string) (all []*v1alpha1.HierarchicalResourceQuota) {
 	for _, name := range slices.Sorted(maps.Keys(k.limits[namespace])) {

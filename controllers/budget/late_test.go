@@ -175,3 +175,14 @@ func TestALimitThatDoesNotCountKeepsNoRightsBack(t *testing.T) {
 		t.Error("the limit counts now, and rights don't wait for the share")
 	}
 }
+
+func TestRightsWaitUntilLimitsAreKnown(t *testing.T) {
+	r := New(Options{View: treeOfWeb()})
+	if !r.AwaitsShare("web") {
+		t.Error("no watch has shown yet which limits there are, and rights don't wait")
+	}
+	r.known.watches[watchOfLimits] = watchset.Synced
+	if r.AwaitsShare("web") {
+		t.Error("there is no limit, and rights wait")
+	}
+}

@@ -185,11 +185,11 @@ func soonest(a, b time.Duration) time.Duration {
 func (r *Reconciler) AwaitsShare(namespace string) bool {
 	s := r.View.Snapshot()
 	place := s.Place(namespace)
-	// While it is not known whether the component is installed, rights wait.
+	// While it is not known whether the component is installed, or which limits there are, rights wait.
 	if !place.InTree() || r.known.readState().isOff() {
 		return false
 	}
-	limited := len(s.Limits(place.Path[0]).Hard) > 0
+	limited := len(s.Limits(place.Path[0]).Hard) > 0 || !r.known.knowsLimits()
 	for _, above := range place.Path {
 		limited = limited || r.known.hasLimit(above)
 	}
