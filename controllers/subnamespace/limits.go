@@ -46,6 +46,13 @@ func (w *waitingSubNamespaces) dropSub(key types.NamespacedName) (root string) {
 	return w.lines.dropSub(key)
 }
 
+// lineOf returns the root of the tree in whose line for room a SubNamespace waits, or "".
+func (w *waitingSubNamespaces) lineOf(key types.NamespacedName) (root string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lines.lineOf(key)
+}
+
 // isEmpty reports whether no limit holds any SubNamespace back.
 func (w *waitingSubNamespaces) isEmpty() bool {
 	w.mu.Lock()

@@ -43,6 +43,14 @@ func newLines() *lines {
 // isEmpty reports whether no limit holds any SubNamespace back.
 func (l *lines) isEmpty() bool { return len(l.rootOf) == 0 }
 
+// lineOf returns the root of the tree in whose line for room a SubNamespace waits, or "".
+func (l *lines) lineOf(key types.NamespacedName) (root string) {
+	if root = l.rootOf[key]; slices.ContainsFunc(l.noRoom[root], func(w waiter) bool { return w.key == key }) {
+		return root
+	}
+	return ""
+}
+
 // countAhead returns how many older SubNamespaces wait for room in the tree of root.
 func (l *lines) countAhead(root string, w waiter) int {
 	n, _ := slices.BinarySearchFunc(l.noRoom[root], w, compareAge)

@@ -116,6 +116,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // createIfAllowed judges the SubNamespace and creates its namespace where that is due. It returns what to report, and
 // how long to wait before the next pass where no event will cause one (0: not at all).
 func (r *Reconciler) createIfAllowed(ctx context.Context, sub *v1alpha1.SubNamespace) (v verdict, again time.Duration) {
+	key := client.ObjectKeyFromObject(sub)
+	if line := r.waiting.lineOf(key); line != "" {
+		defer func() {
+			if r.waiting.lineOf(key) != line {
+				r.lookAgainInLine(line) // those behind it have one fewer ahead, though nothing in that tree need have changed
+			}
+		}()
+	}
 	v = decideVerdict(r.View.Snapshot(), sub)
 	if v.create {
 		v, again = r.createNamespace(ctx, sub)
