@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// mostRoles bounds the ClusterRoles that are read to find the holders of one namespace; the Roles in the namespace
-// count, too. Its holders are the subjects that can administer it through a RoleBinding in it.
+// mostRoles bounds the ClusterRoles that are read to find the holders of one namespace, which are the subjects that can
+// administer it through a RoleBinding in it.
 const mostRoles = 50
 
 // recordHolders adds annotation held-by to change, which places n below parent in a tenant's tree. The annotation names
@@ -47,34 +47,38 @@ func (r *Reconciler) gatherHolders(ctx context.Context, namespace string, tenant
 			return nil, fmt.Errorf("looking for who holds namespace %s: %w", namespace, err)
 		}
 	}
-	powers := map[rbacv1.RoleRef]bool{}
+	powers := map[rbacv1.RoleRef]bool{} // of the Roles in the namespace
 	for i := range roles.Items {
 		powers[rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: roles.Items[i].Name}] = changesBindings(roles.Items[i].Rules)
 	}
+	clusterPowers := map[rbacv1.RoleRef]bool{}
 	var holders []string
 	for i := range bindings.Items {
 		listed := listedSubjects(&bindings.Items[i], tenant)
 		if len(listed) == 0 {
 			continue
 		}
-		power, err := r.findPower(ctx, powers, bindings.Items[i].RoleRef)
+		power, err := r.findPower(ctx, clusterPowers, bindings.Items[i].RoleRef)
 		if err != nil {
 			return nil, err
 		}
-		if power {
+		if power || powers[bindings.Items[i].RoleRef] {
 			holders = append(holders, listed...)
 		}
 	}
 	return holders, nil
 }
 
-// findPower reports whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads
-// no more ClusterRoles once powers has mostRoles answers: then it reports false. Only somebody who wants to delay the
-// operator binds more.
+// findPower reports whether a ClusterRole lets its holder change RoleBindings. It remembers the answers in powers, and
+// reads no more ClusterRoles once powers has mostRoles answers: then it reports true. Only somebody who wants to delay
+// the operator, or to hide a holder from it, binds more.
 func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bool, ref rbacv1.RoleRef) (bool, error) {
 	power, known := powers[ref]
-	if known || ref.Kind != "ClusterRole" || len(powers) >= mostRoles {
+	switch {
+	case known || ref.Kind != "ClusterRole":
 		return power, nil
+	case len(powers) >= mostRoles:
+		return true, nil
 	}
 	role := &rbacv1.ClusterRole{}
 	if err := r.Namespaces.Live.Get(ctx, client.ObjectKey{Name: ref.Name}, role); client.IgnoreNotFound(err) != nil {
