@@ -48,32 +48,34 @@ func shareOf(uid, version string, pods int64) *corev1.ResourceQuota {
 }
 
 func TestNoLimitIsMissingWhileANewListIsTakenIn(t *testing.T) {
-	k, all := newKnown(), []*v1alpha1.HierarchicalResourceQuota{}
-	for i := range 500 {
-		all = append(all, limitOf("web-"+strconv.Itoa(i), "team", "1", "1"))
-	}
-	k.replaceLimits(all)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 200 {
-			k.replaceLimits(all)
+	t.Run("QUOTA-47 while a new list of HierarchicalResourceQuotas is taken in, no plan misses one of them", func(t *testing.T) {
+		k, all := newKnown(), []*v1alpha1.HierarchicalResourceQuota{}
+		for i := range 500 {
+			all = append(all, limitOf("web-"+strconv.Itoa(i), "team", "1", "1"))
 		}
-	}()
-	for {
-		select {
-		case <-done:
-			return
-		default:
+		k.replaceLimits(all)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range 200 {
+				k.replaceLimits(all)
+			}
+		}()
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if !k.hasLimit("web-499") {
+				t.Fatal("for a moment the namespace has no limit, so its share would be deleted")
+			}
 		}
-		if !k.hasLimit("web-499") {
-			t.Fatal("for a moment the namespace has no limit, so its share would be deleted")
-		}
-	}
+	})
 }
 
 func TestALateAnswerBringsNoShareBack(t *testing.T) {
-	t.Run("deleted", func(t *testing.T) {
+	t.Run("QUOTA-48 a share that was deleted before the answer to a write of it came is not taken for one in force", func(t *testing.T) {
 		k := newKnown()
 		k.takeQuota(shareOf("1", "4", 3))
 		k.dropQuota(shareOf("1", "6", 3), true)
@@ -84,7 +86,7 @@ func TestALateAnswerBringsNoShareBack(t *testing.T) {
 			t.Error("a new share is not known")
 		}
 	})
-	t.Run("missing in a list", func(t *testing.T) {
+	t.Run("QUOTA-48 a share that a list lacked before the answer to a write of it came is not taken for one in force", func(t *testing.T) {
 		k := newKnown()
 		k.takeQuota(shareOf("1", "4", 3))
 		k.replaceQuotas("6", nil, func(string) bool { return true })
@@ -92,7 +94,7 @@ func TestALateAnswerBringsNoShareBack(t *testing.T) {
 			t.Error("a share that is in no list counts as in force")
 		}
 	})
-	t.Run("made anew", func(t *testing.T) {
+	t.Run("QUOTA-48 a share that was made anew before the answer to a write of the old one came stays as it is", func(t *testing.T) {
 		k := newKnown()
 		k.takeQuota(shareOf("1", "4", 3))
 		k.takeQuota(shareOf("2", "7", 3))
@@ -103,21 +105,23 @@ func TestALateAnswerBringsNoShareBack(t *testing.T) {
 }
 
 func TestWhatANamespaceUsesCountsAfterAReadFindsNoShare(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	r := New(Options{View: treeOfWeb()})
-	r.Client = fake.NewClientBuilder().WithScheme(scheme).Build()
-	r.Live = r.Client
-	r.known.takeQuota(shareOf("1", "4", 3))
-	// The patch is answered with 404: the namespace is being deleted, and its share went first.
-	if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}); err != nil {
-		t.Fatal(err)
-	}
-	if r.usedBy("web") != 3 || r.known.isCounted("web") {
-		t.Errorf("%d pods count, want 3", r.usedBy("web"))
-	}
+	t.Run("QUOTA-46 what a namespace uses counts after a read has found no share", func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		if err := corev1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		r := New(Options{View: treeOfWeb()})
+		r.Client = fake.NewClientBuilder().WithScheme(scheme).Build()
+		r.Live = r.Client
+		r.known.takeQuota(shareOf("1", "4", 3))
+		// The patch is answered with 404: the namespace is being deleted, and its share went first.
+		if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}); err != nil {
+			t.Fatal(err)
+		}
+		if r.usedBy("web") != 3 || r.known.isCounted("web") {
+			t.Errorf("%d pods count, want 3", r.usedBy("web"))
+		}
+	})
 }
 
 func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
@@ -125,8 +129,9 @@ func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
 		shown func(*known)
 		want  types.UID
 	}{
-		"deleted": {func(k *known) { k.dropLimit(limitOf("web", "team", "1", "3")) }, ""},
-		"made anew": {func(k *known) {
+		"QUOTA-49 a HierarchicalResourceQuota that is deleted before the answer to a report on it " +
+			"came limits nothing": {func(k *known) { k.dropLimit(limitOf("web", "team", "1", "3")) }, ""},
+		"QUOTA-49 a HierarchicalResourceQuota that is made anew before the answer to a report on the old one came limits": {func(k *known) {
 			k.dropLimit(limitOf("web", "team", "1", "3"))
 			k.takeLimit(limitOf("web", "team", "2", "4"))
 		}, "2"},
@@ -157,32 +162,36 @@ func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
 }
 
 func TestALimitThatDoesNotCountKeepsNoRightsBack(t *testing.T) {
-	r := New(Options{View: treeOfWeb()})
-	for i := range mostLimits {
-		empty := limitOf("org", "a"+strconv.Itoa(i), strconv.Itoa(i), "1")
-		empty.Spec.Hard = nil
-		r.known.takeLimit(empty)
-	}
-	r.known.takeLimit(limitOf("org", "z", "z", "1"))
-	for i := range r.known.watches {
-		r.known.watches[i] = watchset.Synced
-	}
-	if r.AwaitsShare("web") {
-		t.Error("rights wait for ever: the ninth limit of a namespace gives no share")
-	}
-	r.known.dropLimit(limitOf("org", "a0", "0", "1"))
-	if !r.AwaitsShare("web") {
-		t.Error("the limit counts now, and rights don't wait for the share")
-	}
+	t.Run("QUOTA-50 a HierarchicalResourceQuota that is one too many in its namespace keeps no rights back", func(t *testing.T) {
+		r := New(Options{View: treeOfWeb()})
+		for i := range mostLimits {
+			empty := limitOf("org", "a"+strconv.Itoa(i), strconv.Itoa(i), "1")
+			empty.Spec.Hard = nil
+			r.known.takeLimit(empty)
+		}
+		r.known.takeLimit(limitOf("org", "z", "z", "1"))
+		for i := range r.known.watches {
+			r.known.watches[i] = watchset.Synced
+		}
+		if r.AwaitsShare("web") {
+			t.Error("rights wait for ever: the ninth limit of a namespace gives no share")
+		}
+		r.known.dropLimit(limitOf("org", "a0", "0", "1"))
+		if !r.AwaitsShare("web") {
+			t.Error("the limit counts now, and rights don't wait for the share")
+		}
+	})
 }
 
 func TestRightsWaitUntilLimitsAreKnown(t *testing.T) {
-	r := New(Options{View: treeOfWeb()})
-	if !r.AwaitsShare("web") {
-		t.Error("no watch has shown yet which limits there are, and rights don't wait")
-	}
-	r.known.watches[watchOfLimits] = watchset.Synced
-	if r.AwaitsShare("web") {
-		t.Error("there is no limit, and rights wait")
-	}
+	t.Run("QUOTA-51 right after a start, new rights and copies wait until the HierarchicalResourceQuotas are known", func(t *testing.T) {
+		r := New(Options{View: treeOfWeb()})
+		if !r.AwaitsShare("web") {
+			t.Error("no watch has shown yet which limits there are, and rights don't wait")
+		}
+		r.known.watches[watchOfLimits] = watchset.Synced
+		if r.AwaitsShare("web") {
+			t.Error("there is no limit, and rights wait")
+		}
+	})
 }
