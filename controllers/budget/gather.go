@@ -46,7 +46,7 @@ func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) 
 	if len(t.limits)+len(r.known.limits)+len(r.known.quotas) == 0 {
 		return t // no budgets in the cluster: nothing is worth a walk
 	}
-	for _, name := range append([]string{root}, s.Subtree(root)...) {
+	for _, name := range append([]string{root}, s.Members(root)...) {
 		r.known.addNamespace(t, s, name, under, now)
 	}
 	return t
@@ -62,7 +62,11 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	if name != t.root {
 		parent = n.Parent()
 	}
-	is := append(slices.Clone(under[parent]), k.addLimits(t, name)...)
+	above, known := under[parent]
+	if !known {
+		above = under[t.root] // the parent was deleted, or is in another tree by now: the namespace still counts in this one
+	}
+	is := append(slices.Clone(above), k.addLimits(t, name)...)
 	under[name] = is
 	q := k.quotas[name]
 	if q == nil && len(is) == 0 {

@@ -16,6 +16,9 @@ func ConcernedBy(s, old *Snapshot, names []string) Concerned {
 		climbed := map[string]bool{}
 		for _, name := range names {
 			concerned[name] = true
+			if root := at.RootOf(name); root != "" {
+				concerned[root] = true // it counts there, wherever its labels lead
+			}
 			for _, sub := range at.Subs(name) {
 				concerned[sub.Name] = true
 			}

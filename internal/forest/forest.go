@@ -111,6 +111,7 @@ type Snapshot struct {
 	namespaces *immutable.Map[string, *Namespace]
 	children   *immutable.Map[string, names] // by the label parent, whether or not that namespace exists
 	instances  *immutable.Map[string, names] // by the label template, whether or not that namespace exists
+	standing   *immutable.Map[string, names] // by the first name in the annotation ancestry
 	subs       *immutable.Map[string, *Sub]  // by parent/name
 	subsIn     *immutable.Map[string, names] // names of SubNamespaces by parent
 	parentsOf  *immutable.Map[string, names] // parents of SubNamespaces by name
@@ -127,6 +128,7 @@ func New(rules Rules) *Snapshot {
 		namespaces:  immutable.NewMap[string, *Namespace](hash),
 		children:    immutable.NewMap[string, names](hash),
 		instances:   immutable.NewMap[string, names](hash),
+		standing:    immutable.NewMap[string, names](hash),
 		subs:        immutable.NewMap[string, *Sub](hash),
 		subsIn:      immutable.NewMap[string, names](hash),
 		parentsOf:   immutable.NewMap[string, names](hash),
@@ -166,16 +168,17 @@ func (s *Snapshot) WithoutNamespace(name string) *Snapshot {
 	return &c
 }
 
-// relinkName updates children and instances: name had the parent and template of old, and has those of n. Either may be
-// nil.
+// relinkName updates children, instances and standing: name had the parent, template and former root of old, and has
+// those of n. Either may be nil.
 func (s *Snapshot) relinkName(name string, old, n *Namespace) {
-	var oldParent, oldTemplate, parent, template string
+	var oldParent, oldTemplate, oldRoot, parent, template, root string
 	if old != nil {
-		oldParent, oldTemplate = old.Parent(), old.Template()
+		oldParent, oldTemplate, oldRoot = old.Parent(), old.Template(), old.FormerRoot()
 	}
 	if n != nil {
-		parent, template = n.Parent(), n.Template()
+		parent, template, root = n.Parent(), n.Template(), n.FormerRoot()
 	}
+	s.standing = moveLink(s.standing, name, oldRoot, root)
 	s.children = moveLink(s.children, name, oldParent, parent)
 	s.instances = moveLink(s.instances, name, oldTemplate, template)
 }

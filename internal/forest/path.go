@@ -1,9 +1,11 @@
 package forest
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -119,8 +121,33 @@ func (s *Snapshot) Below(name string) iter.Seq[string] {
 
 // Subtree returns the namespaces below name by the label parent, parents before their children, halted or not.
 func (s *Snapshot) Subtree(name string) []string {
-	var below []string
-	seen := map[string]bool{name: true}
+	return s.walk(name, map[string]bool{name: true})
+}
+
+// Members returns the namespaces that count in the tree of root, apart from root itself, parents before their children:
+// the Subtree of root, and all halted ones that still belong to the tree although their labels lead elsewhere, because a
+// namespace between was deleted. Without these, the tree could use what its limits allow once more.
+func (s *Snapshot) Members(root string) []string {
+	seen := map[string]bool{root: true}
+	members := s.walk(root, seen)
+	cut := slices.DeleteFunc(listNames(s.standing, root), func(name string) bool { return seen[name] || s.RootOf(name) != root })
+	slices.SortStableFunc(cut, func(a, b string) int { return cmp.Compare(s.formerDepth(a), s.formerDepth(b)) })
+	for _, name := range cut {
+		if !seen[name] {
+			seen[name] = true
+			members = append(append(members, name), s.walk(name, seen)...)
+		}
+	}
+	return members
+}
+
+// formerDepth is the depth that the annotation ancestry of the namespace called name records.
+func (s *Snapshot) formerDepth(name string) int {
+	return strings.Count(s.Namespace(name).Annotations[v1alpha1.AnnotationAncestry], "/")
+}
+
+// walk returns the namespaces below name by the label parent that are not in seen, and adds them to seen.
+func (s *Snapshot) walk(name string, seen map[string]bool) (below []string) {
 	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
 		for _, child := range s.Children(queue[0]) {
 			if !seen[child] {
@@ -148,9 +175,10 @@ func (s *Snapshot) IsBelow(name, ancestor string) bool {
 	return false
 }
 
-// Descendants counts the namespaces below name in its tree, halted or not, and how many of them are terminating.
+// Descendants counts the namespaces below name in its tree, halted or not, and how many of them are terminating. For a
+// root, these are its Members.
 func (s *Snapshot) Descendants(name string) (count, terminating int) {
-	for _, below := range s.Subtree(name) {
+	for _, below := range s.Members(name) {
 		count++
 		if s.Namespace(below).Terminating {
 			terminating++
