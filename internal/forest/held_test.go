@@ -1,6 +1,7 @@
 package forest_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,5 +124,20 @@ func TestSourcesOfAbandoned(t *testing.T) {
 				t.Errorf("the namespace below it: %v, %v", got.Names, ok)
 			}
 		})
+	}
+}
+
+func TestAnLNamespaceThatAdoptsATreeConcernsWhatIsBelow(t *testing.T) {
+	s := held([]string{"User dave"}, []string{"User alice"}, nil)
+	before := namespace("payments", root)
+	old := s.WithNamespace(before)
+	if _, released := forest.ToRelease(old, "legacy"); released {
+		t.Fatal("legacy is in the tree of no tenant yet")
+	}
+	if _, released := forest.ToRelease(s, "legacy"); !released {
+		t.Fatal("the tenant lists no holder of legacy")
+	}
+	if got := forest.AffectedNamespaces(s, old, "payments"); !slices.Contains(got, "legacy") {
+		t.Errorf("only %v are looked at again, so legacy stays in the tree", got)
 	}
 }

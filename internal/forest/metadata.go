@@ -256,7 +256,8 @@ func reachesBelow(s, old *Snapshot, name string) bool {
 	if before == nil || after == nil || before.UID != after.UID || before.Terminating != after.Terminating {
 		return true
 	}
-	if before.Template() != after.Template() {
+	// Another LNamespace has other lists, by which those below are released.
+	if before.Template() != after.Template() || before.TenantUID() != after.TenantUID() {
 		return true
 	}
 	if a, b := old.Place(name), s.Place(name); a.Kind != b.Kind || a.Halt != b.Halt || !slices.Equal(a.Path, b.Path) {
