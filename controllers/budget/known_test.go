@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/warren-tenancy/warren/internal/budget"
-	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -138,7 +137,6 @@ func TestShareThatIsDeleted(t *testing.T) {
 		return &corev1.ResourceQuota{ObjectMeta: meta,
 			Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: used}}
 	}
-	web := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "web", UID: "1"})
 	for name, drop := range map[string]func(*Reconciler){
 		"QUOTA-46 what a namespace uses counts after its share is deleted, until it has a new one": func(r *Reconciler) {
 			r.known.dropQuota(share("1", 4), true)
@@ -160,14 +158,18 @@ func TestShareThatIsDeleted(t *testing.T) {
 		})
 	}
 	t.Run("QUOTA-46 nothing of a namespace counts, and nothing is remembered, when it is gone", func(t *testing.T) {
-		r := New(Options{})
+		// No controller runs, as on a replica that doesn't lead.
+		r := New(Options{View: treeOfWeb()})
+		r.View.MarkSynced()
+		r.followForest()
 		r.known.takeQuota(share("1", 9))
 		if _, refused := r.known.takeRefusal("web", "exceeded quota: "+budget.QuotaName+", requested: pods=1, used: pods=9, limited: pods=9",
 			time.Now()); !refused {
 			t.Fatal("no refusal")
 		}
 		r.known.dropQuota(share("1", 9), true)
-		r.requestChanged(view.Change{Old: web, New: forest.New(forest.Rules{}), Namespaces: []string{"web"}})
+		(&view.Feed{View: r.View}).DropNamespace(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-1",
+			ResourceVersion: "2"}})
 		if r.usedBy("web") != -1 || len(r.known.refusals) > 0 {
 			t.Errorf("%d pods count; refusals %v", r.usedBy("web"), r.known.refusals)
 		}

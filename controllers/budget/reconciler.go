@@ -88,6 +88,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(r.takeOver)); err != nil {
 		return err
 	}
+	r.followForest()
 	err := ctrl.NewControllerManagedBy(mgr).Named("budget").
 		WatchesRawSource(r.View.Source(r.requestChanged)).
 		WatchesRawSource(&r.again).
@@ -110,13 +111,21 @@ func requestFor(tree string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: tree}}
 }
 
+// followForest forgets namespaces that are gone, on every replica, as the watches feed every replica.
+func (r *Reconciler) followForest() {
+	r.View.Subscribe(func(c view.Change) {
+		for _, namespace := range c.Namespaces {
+			// A new namespace of the name begins without a share.
+			if was, is := c.Old.Namespace(namespace), c.New.Namespace(namespace); was != nil && (is == nil || is.UID != was.UID) {
+				r.known.forgetNamespace(namespace)
+			}
+		}
+	})
+}
+
 func (r *Reconciler) requestChanged(c view.Change) []reconcile.Request {
 	trees := map[string]bool{}
 	for _, namespace := range c.Namespaces {
-		// A new namespace of the name begins without a share.
-		if was, is := c.Old.Namespace(namespace), c.New.Namespace(namespace); was != nil && (is == nil || is.UID != was.UID) {
-			r.known.forgetNamespace(namespace)
-		}
 		trees[treeOf(c.Old, namespace)], trees[treeOf(c.New, namespace)] = true, true
 	}
 	requests := make([]reconcile.Request, 0, len(trees))
