@@ -197,14 +197,16 @@ func TestRightsWaitUntilLimitsAreKnown(t *testing.T) {
 }
 
 func TestANamespaceWithoutItsParentCounts(t *testing.T) {
-	r := New(Options{View: treeOfWeb()})
-	r.known.takeLimit(limitOf("org", "team", "1", "1"))
-	r.known.takeQuota(shareOf("1", "4", 3))
-	r.View.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: "web", UID: "uid-1", ResourceVersion: "2", Labels: map[string]string{v1alpha1.LabelParent: "gone"},
-		Annotations: map[string]string{v1alpha1.AnnotationAncestry: "org/gone/web"}}})
-	gathered := r.gatherTree(r.View.Snapshot(), "org", time.Now())
-	if used := budget.SumUsed(gathered.limits, gathered.rows); used[0]["pods"] != 3 {
-		t.Errorf("%d pods count, want 3: the tree could use its limit once more", used[0]["pods"])
-	}
+	t.Run("QUOTA-52 a namespace whose parent was deleted counts against the budget of its tree", func(t *testing.T) {
+		r := New(Options{View: treeOfWeb()})
+		r.known.takeLimit(limitOf("org", "team", "1", "1"))
+		r.known.takeQuota(shareOf("1", "4", 3))
+		r.View.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name: "web", UID: "uid-1", ResourceVersion: "2", Labels: map[string]string{v1alpha1.LabelParent: "gone"},
+			Annotations: map[string]string{v1alpha1.AnnotationAncestry: "org/gone/web"}}})
+		gathered := r.gatherTree(r.View.Snapshot(), "org", time.Now())
+		if used := budget.SumUsed(gathered.limits, gathered.rows); used[0]["pods"] != 3 {
+			t.Errorf("%d pods count, want 3: the tree could use its limit once more", used[0]["pods"])
+		}
+	})
 }

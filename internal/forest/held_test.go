@@ -128,16 +128,19 @@ func TestSourcesOfAbandoned(t *testing.T) {
 }
 
 func TestAnLNamespaceThatAdoptsATreeConcernsWhatIsBelow(t *testing.T) {
-	s := held([]string{"User dave"}, []string{"User alice"}, nil)
-	before := namespace("payments", root)
-	old := s.WithNamespace(before)
-	if _, released := forest.ToRelease(old, "legacy"); released {
-		t.Fatal("legacy is in the tree of no tenant yet")
-	}
-	if _, released := forest.ToRelease(s, "legacy"); !released {
-		t.Fatal("the tenant lists no holder of legacy")
-	}
-	if got := forest.AffectedNamespaces(s, old, "payments"); !slices.Contains(got, "legacy") {
-		t.Errorf("only %v are looked at again, so legacy stays in the tree", got)
-	}
+	t.Run("HIER-L9 when another LNamespace adopts a root, the namespaces "+
+		"below whose holders it does not list are judged again", func(t *testing.T) {
+		s := held([]string{"User dave"}, []string{"User alice"}, nil)
+		before := namespace("payments", root)
+		old := s.WithNamespace(before)
+		if _, released := forest.ToRelease(old, "legacy"); released {
+			t.Fatal("legacy is in the tree of no tenant yet")
+		}
+		if _, released := forest.ToRelease(s, "legacy"); !released {
+			t.Fatal("the tenant lists no holder of legacy")
+		}
+		if got := forest.AffectedNamespaces(s, old, "payments"); !slices.Contains(got, "legacy") {
+			t.Errorf("only %v are looked at again, so legacy stays in the tree", got)
+		}
+	})
 }
