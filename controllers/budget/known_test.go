@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -130,13 +129,7 @@ func (r *Reconciler) usedBy(namespace string) int64 {
 }
 
 func TestShareThatIsDeleted(t *testing.T) {
-	share := func(uid string, pods int64) *corev1.ResourceQuota {
-		hard := corev1.ResourceList{"pods": resource.MustParse("9")}
-		used := corev1.ResourceList{"pods": *resource.NewQuantity(pods, resource.DecimalSI)}
-		meta := metav1.ObjectMeta{Namespace: "web", Name: budget.QuotaName, UID: types.UID(uid), ResourceVersion: uid}
-		return &corev1.ResourceQuota{ObjectMeta: meta,
-			Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: used}}
-	}
+	share := func(uid string, pods int64) *corev1.ResourceQuota { return shareOf(uid, uid, pods) }
 	for name, drop := range map[string]func(*Reconciler){
 		"QUOTA-46 what a namespace uses counts after its share is deleted, until it has a new one": func(r *Reconciler) {
 			r.known.dropQuota(share("1", 4), true)

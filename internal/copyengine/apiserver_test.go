@@ -296,7 +296,7 @@ func (a *apiServer) probe(w copyengine.WriteCopy, at apiObject) ([]copyengine.In
 	found := at.meta
 	if !labelled {
 		from, found = copies.UnlabelledFrom(a.forest, w.Slot, at.meta), at.meta.DeepCopy()
-		found.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
+		metav1.SetMetaDataLabel(&found.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
 	}
 	if hash := copies.ParseHash(at.meta.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == "" ||
 		hash.Place != copies.PlaceOf(w.Slot, from) {

@@ -73,17 +73,25 @@ func (c *core) queueKeys(keys ...Key) {
 	}
 }
 
-// sourcesNaming returns the keys of the sources beside role that name it: whether their copies may stay depends on role, too.
-func (c *core) sourcesNaming(role copies.Slot) (keys []Key) {
+// queueNaming queues what names the Role at slot: copied RoleBindings beside it, which exist only as long as the Role's copy
+// (PROP-I13), and sources beside it, whose copies depend on it, too. It does nothing for a slot of another kind.
+func (c *core) queueNaming(role copies.Slot) {
 	if role.Kind != copies.RoleKind {
-		return nil
+		return
 	}
+	c.queueKeys(slotKeys(c.world.BindingsTo(role))...)
 	for _, slot := range c.world.Sources.In(copies.RoleBindingKind, role.Namespace) {
 		if c.world.Sources.At(slot).Role == role.Name {
-			keys = append(keys, sourceTask(slot))
+			c.queueKeys(sourceTask(slot))
 		}
 	}
-	return keys
+}
+
+// queueHeldBack queues a look at the limits of each tree whose limits hold sources back.
+func (c *core) queueHeldBack() {
+	for _, root := range c.world.Limits.RootsHeldBack() {
+		c.queueKeys(limitsKey(root))
+	}
 }
 
 // queueAfter queues a key after a delay.

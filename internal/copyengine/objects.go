@@ -145,9 +145,7 @@ func (o *objects) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
 func (o *objects) putCopy(slot copies.Slot, now *copies.Copy) {
 	delete(o.unlabelled, slot)
 	o.world.PutCopy(slot, now)
-	// A copied RoleBinding exists only as long as the copy of the Role that it names (PROP-I13).
-	o.queueKeys(slotKeys(o.world.BindingsTo(slot))...)
-	o.queueKeys(o.sourcesNaming(slot)...)
+	o.queueNaming(slot)
 	o.queueKeys(slotKey(slot))
 	o.removals.endBarrier(slot.Namespace)
 }
@@ -242,9 +240,7 @@ func (o *objects) dropCopy(slot copies.Slot) {
 	o.repairs.dropDrift(slot)
 	o.world.DeleteCopy(slot)
 	o.queueLimits(known.From)
-	// A copied binding must not outlive the copy of its Role.
-	o.queueKeys(slotKeys(o.world.BindingsTo(slot))...)
-	o.queueKeys(o.sourcesNaming(slot)...)
+	o.queueNaming(slot)
 	o.queueKeys(slotKey(slot))
 	// If other copies are still to go, the next plan raises the barrier again.
 	o.removals.endBarrier(slot.Namespace)

@@ -189,8 +189,8 @@ func (t slotTrouble) isBlocked() bool {
 // shows. Only the next answer can show that it has gone.
 func (t slotTrouble) isBlockedUnseen() bool { return t.isBlocked() && !t.seen }
 
-// endWait is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for,
-// the bindings are queued.
+// endWait is called after each try to write slot, a rail or not: if its namespace lacks no rail any more, the bindings that
+// wait there are queued.
 func (r *rails) endWait(slot copies.Slot) {
 	wait := r.waits[slot.Namespace]
 	if wait == nil || wait.missing[slot] && r.misses(slot) {

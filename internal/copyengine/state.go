@@ -208,9 +208,7 @@ func (c ForestChanged) applyTo(s *State) {
 		}
 	}
 	// Labels and places of namespaces decide how many copies a source claims.
-	for _, root := range s.world.Limits.RootsHeldBack() {
-		s.queueKeys(limitsKey(root))
-	}
+	s.queueHeldBack()
 	s.troubles.dropNamespaces(c)
 	s.measured.beginMoves(c)
 	s.emitOutput(FollowSoon{})
@@ -380,8 +378,7 @@ func (s *State) queueBindings(role copies.Slot) {
 	if role.Kind != copies.RoleKind {
 		return
 	}
-	s.queueKeys(slotKeys(s.world.BindingsTo(role))...)
-	s.queueKeys(s.sourcesNaming(role)...)
+	s.queueNaming(role)
 	for _, slot := range s.troubles.slotsIn(role.Namespace) {
 		if copies.GivesRights(slot) {
 			s.queueKeys(slotKey(slot))

@@ -167,9 +167,7 @@ func (ws *watches) setState(k *watchedKind, w *watchState, now copies.KindState)
 	}
 	gk := k.GroupKind()
 	ws.world.SetKind(gk, k.Mode, state == copies.KindActive)
-	for _, root := range ws.world.Limits.RootsHeldBack() {
-		ws.queueKeys(limitsKey(root))
-	}
+	ws.queueHeldBack()
 	if state == copies.KindDegraded {
 		ws.emitOutput(copies.Log{Message: k.describeDegraded(ws.settings.DegradedAfter)})
 	}

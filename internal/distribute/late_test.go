@@ -31,7 +31,7 @@ func (c *cluster) startWrite(t *testing.T, namespace string) WriteCopy {
 	c.queue = slices.DeleteFunc(c.queue, func(one Key) bool { return one == key })
 	write, is := c.applyTo(Started{key}).(WriteCopy)
 	if !is {
-		t.Fatal("nothing is written where a copy was deleted")
+		t.Fatal("nothing is written in " + namespace)
 	}
 	return write
 }

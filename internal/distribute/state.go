@@ -51,6 +51,7 @@ package distribute
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -185,11 +186,10 @@ func (o DistributionGone) applyTo(s *State) {
 
 func (c ForestChanged) applyTo(s *State) {
 	s.forest = c.New
+	gone := slices.DeleteFunc(slices.Clone(c.Namespaces), func(name string) bool { return c.New.Namespace(name) != nil })
 	for r := range s.runs.all() {
-		for _, namespace := range c.Namespaces {
-			if c.New.Namespace(namespace) == nil {
-				r.troubles.forgetNamespace(namespace)
-			}
+		for _, namespace := range gone {
+			r.troubles.forgetNamespace(namespace)
 		}
 		s.plans.queueChange(r, c)
 	}
