@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -15,7 +14,7 @@ import (
 type tree struct {
 	root     string
 	limits   []budget.Limit
-	quotas   []*v1alpha1.HierarchicalResourceQuota // of each limit, nil for that of the tenant
+	quotas   []*limit // the HierarchicalResourceQuota of each limit, nil for that of the tenant
 	rows     []budget.Row
 	ignored  map[int]bool // limits beyond mostLimits
 	refusals map[string]budget.Refusal
@@ -40,10 +39,10 @@ func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) 
 	defer r.known.mu.Unlock()
 	under := map[string][]int{}
 	if hard := s.Limits(root).Hard; t.inTree && len(hard) > 0 {
-		t.addLimit("tenant "+root, hard, nil)
+		t.addLimit("tenant "+root, budget.AmountsOf(corev1.ResourceList(hard)), nil)
 		under[""] = []int{0}
 	}
-	if len(t.limits)+len(r.known.limits)+len(r.known.quotas) == 0 {
+	if len(t.limits) == 0 && r.known.limits.IsEmpty() && r.known.shares.IsEmpty() && len(r.known.writes) == 0 {
 		return t // no budgets in the cluster: nothing is worth a walk
 	}
 	for _, name := range append([]string{root}, s.Members(root)...) {
@@ -68,7 +67,7 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	}
 	is := append(slices.Clone(above), k.addLimits(t, name)...)
 	under[name] = is
-	q := k.quotas[name]
+	q := k.quotaOf(name)
 	if q == nil && len(is) == 0 {
 		return
 	}
@@ -86,15 +85,17 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	k.addRefusal(t, name, q, now)
 }
 
-// addLimits adds the HierarchicalResourceQuotas of a namespace, and returns the indexes of those that count.
+// addLimits adds the HierarchicalResourceQuotas of a namespace, and returns the indexes of those that count: the first mostLimits, by name.
 func (k *known) addLimits(t *tree, name string) (counting []int) {
-	for n, limit := range k.listLimits(name) {
+	n := 0
+	for _, one := range k.limits.In(name) {
 		if n >= mostLimits {
 			t.ignored[len(t.limits)] = true
-		} else if limit.DeletionTimestamp == nil && t.inTree {
+		} else if !one.isEnding && t.inTree {
 			counting = append(counting, len(t.limits))
 		}
-		t.addLimit("HierarchicalResourceQuota "+name+"/"+limit.Name, limit.Spec.Hard, limit)
+		n++
+		t.addLimit("HierarchicalResourceQuota "+name+"/"+one.Name, one.hard, new(*one))
 	}
 	return counting
 }
@@ -143,7 +144,6 @@ func (k *known) noteUncounted(t *tree, name string, q *quota, now time.Time) {
 	}
 }
 
-func (t *tree) addLimit(name string, hard v1alpha1.Budget, of *v1alpha1.HierarchicalResourceQuota) {
-	t.limits = append(t.limits, budget.Limit{Name: name, Hard: budget.AmountsOf(corev1.ResourceList(hard))})
-	t.quotas = append(t.quotas, of)
+func (t *tree) addLimit(name string, hard budget.Amounts, of *limit) {
+	t.limits, t.quotas = append(t.limits, budget.Limit{Name: name, Hard: hard}), append(t.quotas, of)
 }

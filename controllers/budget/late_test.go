@@ -18,8 +18,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/mirror"
 	"github.com/warren-tenancy/warren/internal/view"
-	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 func limitOf(namespace, name, uid, version string) *v1alpha1.HierarchicalResourceQuota {
@@ -49,16 +49,16 @@ func shareOf(uid, version string, pods int64) *corev1.ResourceQuota {
 
 func TestNoLimitIsMissingWhileANewListIsTakenIn(t *testing.T) {
 	t.Run("QUOTA-47 while a new list of HierarchicalResourceQuotas is taken in, no plan misses one of them", func(t *testing.T) {
-		k, all := newKnown(), []*v1alpha1.HierarchicalResourceQuota{}
+		k, all := new(newKnown()), []*v1alpha1.HierarchicalResourceQuota{}
 		for i := range 500 {
 			all = append(all, limitOf("web-"+strconv.Itoa(i), "team", "1", "1"))
 		}
-		k.replaceLimits(all)
+		k.changeLimits(func(t limits) { t.List(mirror.Everywhere, "1", all) })
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			for range 200 {
-				k.replaceLimits(all)
+				k.changeLimits(func(t limits) { t.List(mirror.Everywhere, "1", all) })
 			}
 		}()
 		for {
@@ -75,33 +75,33 @@ func TestNoLimitIsMissingWhileANewListIsTakenIn(t *testing.T) {
 }
 
 func TestALateAnswerBringsNoShareBack(t *testing.T) {
-	t.Run("QUOTA-48 a share that was deleted before the answer to a write of it came is not taken for one in force", func(t *testing.T) {
-		k := newKnown()
-		k.takeQuota(shareOf("1", "4", 3))
-		k.dropQuota(shareOf("1", "6", 3), true)
-		if k.takeAnswer(shareOf("1", "5", 3)); k.isCounted("web") {
-			t.Error("a share that the watch has shown to be deleted counts as in force, so nobody makes a new one")
-		}
-		if k.takeAnswer(shareOf("2", "7", 3)); !k.isCounted("web") {
-			t.Error("a new share is not known")
-		}
-	})
-	t.Run("QUOTA-48 a share that a list lacked before the answer to a write of it came is not taken for one in force", func(t *testing.T) {
-		k := newKnown()
-		k.takeQuota(shareOf("1", "4", 3))
-		k.replaceQuotas("6", nil, func(string) bool { return true })
-		if k.takeAnswer(shareOf("1", "5", 3)); k.isCounted("web") {
-			t.Error("a share that is in no list counts as in force")
-		}
-	})
-	t.Run("QUOTA-48 a share that was made anew before the answer to a write of the old one came stays as it is", func(t *testing.T) {
-		k := newKnown()
-		k.takeQuota(shareOf("1", "4", 3))
-		k.takeQuota(shareOf("2", "7", 3))
-		if k.takeAnswer(shareOf("1", "5", 3)); k.read("web").uid != "2" {
-			t.Error("the share before counts in place of the present one")
-		}
-	})
+	for name, tt := range map[string]struct {
+		shown func(*Reconciler)
+		want  bool
+	}{
+		"QUOTA-48 a share that was deleted before the answer to a write of it came is not taken for one in force": {
+			func(r *Reconciler) { r.endShare(shareOf("1", "6", 3)) }, false},
+		"QUOTA-48 a share that a list lacked before the answer to a write of it came is not taken for one in force": {
+			func(r *Reconciler) { r.listShares("6") }, false},
+		"QUOTA-48 a share that was made anew before the answer to a write of the old one came stays as it is": {
+			func(r *Reconciler) { r.showShare(shareOf("2", "7", 3)) }, true},
+		"QUOTA-67 an answer about the share of a namespace that was made anew since gives the new namespace no share": {
+			func(r *Reconciler) { r.known.forgetNamespace("web", "6") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := New(Options{})
+			r.listShares("4", shareOf("1", "4", 3))
+			flight, _ := r.known.begin("web")
+			tt.shown(r)
+			r.changeShares(func(t shares) []shareChange { return listed(t.Answered(flight, shareOf("1", "5", 3))) })
+			if r.known.isCounted("web") != tt.want {
+				t.Errorf("a share counts as in force: %v, want %v", !tt.want, tt.want)
+			}
+			if uid, _ := r.known.shares.Mark(placeOfShare("web")); tt.want && uid != "2" {
+				t.Error("the share before counts in place of the present one")
+			}
+		})
+	}
 }
 
 func TestWhatANamespaceUsesCountsAfterAReadFindsNoShare(t *testing.T) {
@@ -113,7 +113,7 @@ func TestWhatANamespaceUsesCountsAfterAReadFindsNoShare(t *testing.T) {
 		r := New(Options{View: treeOfWeb()})
 		r.Client = fake.NewClientBuilder().WithScheme(scheme).Build()
 		r.Live = r.Client
-		r.known.takeQuota(shareOf("1", "4", 3))
+		r.showShare(shareOf("1", "4", 3))
 		// The patch is answered with 404: the namespace is being deleted, and its share went first.
 		if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}); err != nil {
 			t.Fatal(err)
@@ -126,14 +126,14 @@ func TestWhatANamespaceUsesCountsAfterAReadFindsNoShare(t *testing.T) {
 
 func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
 	for name, tt := range map[string]struct {
-		shown func(*known)
+		shown func(limits)
 		want  types.UID
 	}{
 		"QUOTA-49 a HierarchicalResourceQuota that is deleted before the answer to a report on it " +
-			"came limits nothing": {func(k *known) { k.dropLimit(limitOf("web", "team", "1", "3")) }, ""},
-		"QUOTA-49 a HierarchicalResourceQuota that is made anew before the answer to a report on the old one came limits": {func(k *known) {
-			k.dropLimit(limitOf("web", "team", "1", "3"))
-			k.takeLimit(limitOf("web", "team", "2", "4"))
+			"came limits nothing": {func(t limits) { t.End(limitOf("web", "team", "1", "3")) }, ""},
+		"QUOTA-49 a HierarchicalResourceQuota that is made anew before the answer to a report on the old one came limits": {func(t limits) {
+			t.End(limitOf("web", "team", "1", "3"))
+			t.Show(limitOf("web", "team", "2", "4"))
 		}, "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,18 +142,16 @@ func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
 				SubResourcePatch: func(_ context.Context, _ client.Client, _ string, is client.Object, _ client.Patch,
 					_ ...client.SubResourcePatchOption) error {
 					is.SetResourceVersion("2")
-					tt.shown(&r.known) // before the answer is there
+					is.SetUID("1")
+					r.known.changeLimits(tt.shown) // before the answer is there
 					return nil
 				},
 			}).Build()
-			r.known.takeLimit(of)
-			if _, err := r.reportLimit(t.Context(), of, verdict{reason: v1alpha1.ReasonEnforced}, time.Now()); err != nil {
+			r.known.changeLimits(func(t limits) { t.List(mirror.Everywhere, "1", []*v1alpha1.HierarchicalResourceQuota{of}) })
+			if _, err := r.reportLimit(t.Context(), new(keepLimit(of)), verdict{reason: v1alpha1.ReasonEnforced}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			is := types.UID("")
-			if limit := r.known.limits["web"]["team"]; limit != nil {
-				is = limit.UID
-			}
+			is, _ := r.known.limits.Mark(mirror.Place{Namespace: "web", Name: "team"})
 			if is != tt.want {
 				t.Errorf("the limit with uid %q counts, want that with %q", is, tt.want)
 			}
@@ -164,19 +162,17 @@ func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
 func TestALimitThatDoesNotCountKeepsNoRightsBack(t *testing.T) {
 	t.Run("QUOTA-50 a HierarchicalResourceQuota that is one too many in its namespace keeps no rights back", func(t *testing.T) {
 		r := New(Options{View: treeOfWeb()})
+		all := []*v1alpha1.HierarchicalResourceQuota{limitOf("org", "z", "z", "1")}
 		for i := range mostLimits {
 			empty := limitOf("org", "a"+strconv.Itoa(i), strconv.Itoa(i), "1")
 			empty.Spec.Hard = nil
-			r.known.takeLimit(empty)
+			all = append(all, empty)
 		}
-		r.known.takeLimit(limitOf("org", "z", "z", "1"))
-		for i := range r.known.watches {
-			r.known.watches[i] = watchset.Synced
-		}
+		r.known.changeLimits(func(t limits) { t.List(mirror.Everywhere, "1", all) })
 		if r.AwaitsShare("web") {
 			t.Error("rights wait for ever: the ninth limit of a namespace gives no share")
 		}
-		r.known.dropLimit(limitOf("org", "a0", "0", "1"))
+		r.known.changeLimits(func(t limits) { t.End(limitOf("org", "a0", "0", "2")) })
 		if !r.AwaitsShare("web") {
 			t.Error("the limit counts now, and rights don't wait for the share")
 		}
@@ -189,7 +185,7 @@ func TestRightsWaitUntilLimitsAreKnown(t *testing.T) {
 		if !r.AwaitsShare("web") {
 			t.Error("no watch has shown yet which limits there are, and rights don't wait")
 		}
-		r.known.watches[watchOfLimits] = watchset.Synced
+		r.known.changeLimits(func(t limits) { t.List(mirror.Everywhere, "1", nil) })
 		if r.AwaitsShare("web") {
 			t.Error("there is no limit, and rights wait")
 		}
@@ -199,8 +195,8 @@ func TestRightsWaitUntilLimitsAreKnown(t *testing.T) {
 func TestANamespaceWithoutItsParentCounts(t *testing.T) {
 	t.Run("QUOTA-52 a namespace whose parent was deleted counts against the budget of its tree", func(t *testing.T) {
 		r := New(Options{View: treeOfWeb()})
-		r.known.takeLimit(limitOf("org", "team", "1", "1"))
-		r.known.takeQuota(shareOf("1", "4", 3))
+		r.known.changeLimits(func(t limits) { t.Show(limitOf("org", "team", "1", "1")) })
+		r.showShare(shareOf("1", "4", 3))
 		r.View.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Name: "web", UID: "uid-1", ResourceVersion: "2", Labels: map[string]string{v1alpha1.LabelParent: "gone"},
 			Annotations: map[string]string{v1alpha1.AnnotationAncestry: "org/gone/web"}}})

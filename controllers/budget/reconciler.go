@@ -117,10 +117,19 @@ func (r *Reconciler) followForest() {
 		for _, namespace := range c.Namespaces {
 			// A new namespace of the name begins without a share.
 			if was, is := c.Old.Namespace(namespace), c.New.Namespace(namespace); was != nil && (is == nil || is.UID != was.UID) {
-				r.known.forgetNamespace(namespace)
+				r.known.forgetNamespace(namespace, endOf(c, was, is))
 			}
 		}
 	})
+}
+
+// endOf returns the version of the end of a namespace: all that was in it is older. Where a list has shown another namespace of the name, that
+// version isn't known, and the last one of the old namespace is returned.
+func endOf(c view.Change, was, is *forest.Namespace) string {
+	if is == nil {
+		return c.Version
+	}
+	return was.ResourceVersion
 }
 
 func (r *Reconciler) requestChanged(c view.Change) []reconcile.Request {
@@ -140,7 +149,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	now, s := time.Now(), r.View.Snapshot()
 	state := r.known.readState()
 	switch {
-	case state == unknown:
+	case state.kind == unknown:
 		return ctrl.Result{}, nil // the watch queues all trees as soon as it knows
 	case treeOf(s, req.Name) != req.Name:
 		return ctrl.Result{}, nil // it has joined a tree since, whose request is queued
@@ -148,7 +157,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	t := r.gatherTree(s, req.Name, now)
 	var again time.Duration
 	var failure error
-	if state == installed {
+	if state.kind == installed {
 		var wrote bool
 		if again, wrote, failure = r.writeShares(ctx, t, now); wrote {
 			t = r.gatherTree(s, req.Name, now)
@@ -198,7 +207,7 @@ func (r *Reconciler) AwaitsShare(namespace string) bool {
 	if !place.InTree() || r.known.readState().isOff() {
 		return false
 	}
-	limited := len(s.Limits(place.Path[0]).Hard) > 0 || !r.known.knowsLimits()
+	limited := len(s.Limits(place.Path[0]).Hard) > 0
 	for _, above := range place.Path {
 		limited = limited || r.known.hasLimit(above)
 	}

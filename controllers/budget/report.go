@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/mirror"
 )
 
 // reportPace is the least time between two writes of a status in which only numbers change.
@@ -85,6 +88,9 @@ func (r *Reconciler) reportTree(ctx context.Context, t *tree, is state, now time
 		wait, err := r.reportLimit(ctx, of, v, now)
 		again, failures = soonest(again, wait), append(failures, err)
 	}
+	if tenant == nil && is.kind == blind && t.inTree {
+		tenant = new(blindVerdict(is))
+	}
 	wait, err := r.reportTenant(ctx, t.root, tenant, now)
 	if again = soonest(again, wait); len(t.limits) > 0 && t.awaitsCount() {
 		again = soonest(again, countPatience)
@@ -102,14 +108,16 @@ func (t *tree) judge(l int, used budget.Amounts, is state) verdict {
 	hard := t.limits[l].Hard
 	v := verdict{budget: v1alpha1.BudgetStatus{Hard: hard.List()}}
 	switch excess := budget.DescribeExcess(t.limits, t.rows, l, used); {
-	case is == missing:
+	case is.kind == missing:
 		v.reason, v.message = v1alpha1.ReasonNotInstalled, "component budgets is not installed, so nothing limits the tree: a cluster admin "+
 			"installs it, or removes the limit"
 		return v
-	case is == forbidden:
+	case is.kind == forbidden:
 		v.reason, v.message = v1alpha1.ReasonForbidden, "the operator may not watch HierarchicalResourceQuotas, ResourceQuotas or Events, so "+
 			"nothing new is limited: a cluster admin installs component budgets with its rights, or removes the limit"
 		return v
+	case is.kind == blind:
+		return blindVerdict(is)
 	case !t.inTree:
 		v.reason, v.message = v1alpha1.ReasonNotInTree, "the namespace is in no tree, so nothing is limited: delete this object, or place the "+
 			"namespace in a tree"
@@ -127,6 +135,12 @@ func (t *tree) judge(l int, used budget.Amounts, is state) verdict {
 	}
 	v.budget.Used, v.budget.Free = used.List(), budget.Free(hard, used).List()
 	return v
+}
+
+// blindVerdict is what is to be reported of every tenant, with a budget or not, while it isn't known which limits there are.
+func blindVerdict(is state) verdict {
+	return verdict{reason: v1alpha1.ReasonNotObserved, message: is.why + ": no share changes, and new namespaces get no rights and no copies " +
+		"before; a cluster admin makes room (informers.maxInformers) or mends what the error names, or removes component budgets"}
 }
 
 // mostNames is how many namespaces a message names at most.
@@ -177,7 +191,8 @@ func (r *Reconciler) reportTenant(ctx context.Context, root string, v *verdict, 
 	}
 	r.reports.setReason(root, v.reason)
 	sameCondition := had != nil && had.Reason == string(v.reason) && had.ObservedGeneration == lns.Generation
-	if sameCondition && had.Message == v.message && was != nil && equality.Semantic.DeepEqual(*was, v.budget) {
+	if sameCondition && had.Message == v.message && (v.reason == v1alpha1.ReasonNotObserved ||
+		was != nil && equality.Semantic.DeepEqual(*was, v.budget)) {
 		return 0, nil
 	}
 	if wait := r.reports.begin(client.ObjectKey{Name: root}, !sameCondition, now); wait > 0 {
@@ -188,32 +203,52 @@ func (r *Reconciler) reportTenant(ctx context.Context, root string, v *verdict, 
 		if v.reason == v1alpha1.ReasonEnforced {
 			enforced = metav1.ConditionTrue
 		}
-		status.Budget = &v.budget
+		if status.Budget = &v.budget; v.reason == v1alpha1.ReasonNotObserved {
+			status.Budget = was // as it was last known
+		}
 		v1alpha1.SetCondition(&status.Conditions, lns.Generation, v1alpha1.ConditionBudgetEnforced, enforced, v.reason, v.message)
 	})
 }
 
-func (r *Reconciler) reportLimit(ctx context.Context, of *v1alpha1.HierarchicalResourceQuota, v verdict,
-	now time.Time) (wait time.Duration, err error) {
-	is, ready := of.DeepCopy(), metav1.ConditionFalse
+func (r *Reconciler) reportLimit(ctx context.Context, of *limit, v verdict, now time.Time) (wait time.Duration, err error) {
+	ready := metav1.ConditionFalse
 	if v.reason == v1alpha1.ReasonEnforced || v.reason == v1alpha1.ReasonExceeded {
 		ready = metav1.ConditionTrue
 	}
-	is.Status.BudgetStatus, is.Status.ObservedGeneration = v.budget, of.Generation
-	v1alpha1.KeepConditions(&is.Status.Conditions, v1alpha1.ConditionReady)
-	v1alpha1.SetCondition(&is.Status.Conditions, of.Generation, v1alpha1.ConditionReady, ready, v.reason, v.message)
-	if equality.Semantic.DeepEqual(is.Status, of.Status) {
+	is := v1alpha1.HierarchicalResourceQuotaStatus{BudgetStatus: v.budget, ObservedGeneration: of.generation,
+		Conditions: slices.Clone(of.reported.ready)}
+	v1alpha1.SetCondition(&is.Conditions, of.generation, v1alpha1.ConditionReady, ready, v.reason, v.message)
+	if digestOf(is) == of.reported.digest {
 		return 0, nil
 	}
-	had := v1alpha1.FindCondition(of.Status.Conditions, v1alpha1.ConditionReady)
-	hurried := had == nil || had.Reason != string(v.reason) || of.Status.ObservedGeneration != of.Generation
-	if wait := r.reports.begin(client.ObjectKeyFromObject(of), hurried, now); wait > 0 {
+	had := v1alpha1.FindCondition(of.reported.ready, v1alpha1.ConditionReady)
+	hurried := had == nil || had.Reason != string(v.reason) || of.reported.generation != of.generation
+	if wait := r.reports.begin(of.ObjectKey, hurried, now); wait > 0 {
 		return wait, nil
 	}
-	err = r.Client.Status().Patch(ctx, is, client.MergeFromWithOptions(of, client.MergeFromWithOptimisticLock{}),
-		client.FieldOwner(v1alpha1.OperatorName))
-	if err == nil {
-		r.known.takeReport(is)
+	return 0, client.IgnoreNotFound(r.writeReport(ctx, of, is))
+}
+
+// writeReport replaces the status of a HierarchicalResourceQuota, guarded by its UID and version.
+func (r *Reconciler) writeReport(ctx context.Context, of *limit, status v1alpha1.HierarchicalResourceQuotaStatus) error {
+	body, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/uid", "value": of.uid},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": of.version},
+		{"op": "add", "path": "/status", "value": status},
+	})
+	if err != nil {
+		return err
 	}
-	return 0, client.IgnoreNotFound(err)
+	var flight *mirror.Flight
+	r.known.changeLimits(func(t limits) { flight = t.Begin(of.ObjectKey) })
+	answer := &v1alpha1.HierarchicalResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}
+	err = r.Client.Status().Patch(ctx, answer, client.RawPatch(types.JSONPatchType, body), client.FieldOwner(v1alpha1.OperatorName))
+	r.known.changeLimits(func(t limits) {
+		if err == nil {
+			t.Answered(flight, answer)
+		} else {
+			t.Refused(flight) // where it was carried out all the same, a watch shows that
+		}
+	})
+	return err
 }

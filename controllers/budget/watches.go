@@ -32,13 +32,13 @@ func (r *Reconciler) runWatches(ctx context.Context) error {
 	case <-r.served:
 	}
 	if err := r.acquire(watchset.Request{
-		Resource: core.WithResource("resourcequotas"), Form: watchset.Full, Sink: r.sinkOfQuotas(),
+		Resource: core.WithResource("resourcequotas"), Form: watchset.Full, Sink: r.sinkOfShares(),
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", budget.QuotaName),
 	}); err != nil {
 		return err
 	}
 	if err := r.acquire(watchset.Request{
-		Resource: core.WithResource("events"), Form: watchset.Full, Sink: r.sinkOfEvents(),
+		Resource: core.WithResource("events"), Form: watchset.Full, Sink: r.sinkOfEvents(), FromNow: true,
 		FieldSelector: fields.OneTermEqualSelector("reason", "FailedCreate"),
 	}); err != nil {
 		return err
@@ -59,63 +59,62 @@ type input func()
 
 func applyInput(take input) { take() }
 
-func (r *Reconciler) sinkOfQuotas() watchset.Sink {
+func (r *Reconciler) sinkOfShares() watchset.Sink {
 	type object = *corev1.ResourceQuota
 	return &copying.Sink[input, object]{
 		Apply: applyInput,
-		Listed: func(_, version string, all []object) input {
+		Listed: func(namespace, version string, all []object) input {
 			return func() {
-				r.known.replaceQuotas(version, all, r.exists)
+				r.changeShares(func(t shares) []shareChange { return t.List(namespace, version, all) })
 				r.queueAll()
 			}
 		},
 		Seen: func(one object) input {
 			return func() {
-				r.known.takeQuota(one)
+				r.changeShares(func(t shares) []shareChange { return listed(t.Show(one)) })
 				r.queueSoon(one.Namespace)
 			}
 		},
 		Left: func(one object) input {
 			return func() {
-				r.known.dropQuota(one, r.exists(one.Namespace))
+				r.changeShares(func(t shares) []shareChange { return listed(t.End(one)) })
 				r.queueSoon(one.Namespace)
 			}
 		},
-		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfQuotas, now) } },
+		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfShares, now) } },
+		Keep:    trimShare,
 	}
-}
-
-func (r *Reconciler) exists(namespace string) bool {
-	return r.View.Snapshot().Namespace(namespace) != nil
 }
 
 func (r *Reconciler) sinkOfLimits() watchset.Sink {
 	type object = *v1alpha1.HierarchicalResourceQuota
 	return &copying.Sink[input, object]{
 		Apply: applyInput,
-		Listed: func(_, _ string, all []object) input {
+		Listed: func(namespace, version string, all []object) input {
 			return func() {
-				r.known.replaceLimits(all)
+				r.known.changeLimits(func(t limits) { t.List(namespace, version, all) })
 				r.queueAll()
 			}
 		},
 		Seen: func(one object) input {
 			return func() {
-				r.known.takeLimit(one)
+				r.known.changeLimits(func(t limits) { t.Show(one) })
 				r.queueSoon(one.Namespace)
 			}
 		},
 		Left: func(one object) input {
 			return func() {
-				r.known.dropLimit(one)
+				r.known.changeLimits(func(t limits) { t.End(one) })
 				r.queueSoon(one.Namespace)
 			}
 		},
 		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfLimits, now) } },
+		Keep:    trimLimit,
 	}
 }
 
-// sinkOfEvents takes each Event, and each repetition of one, for a refusal. Those of a list are old: who was refused tries again.
+// sinkOfEvents takes each Event, and each repetition of one, for a refusal. Those that exist at the start are not even listed: they are old,
+// whoever was refused tries again, and whoever may write Events decides how many there are.
 func (r *Reconciler) sinkOfEvents() watchset.Sink {
 	type object = *corev1.Event
 	return &copying.Sink[input, object]{
@@ -127,6 +126,14 @@ func (r *Reconciler) sinkOfEvents() watchset.Sink {
 	}
 }
 
+func (r *Reconciler) changeShares(take func(shares) []shareChange) {
+	r.known.changeShares(r.exists, take)
+}
+
+func (r *Reconciler) exists(namespace string) bool {
+	return r.View.Snapshot().Namespace(namespace) != nil
+}
+
 // TakeRefusal takes in a message of the API server, which may say that something in a namespace was refused for want of room.
 func (r *Reconciler) TakeRefusal(namespace, message string) {
 	if wait, refused := r.known.takeRefusal(namespace, message, time.Now()); refused {
@@ -135,18 +142,11 @@ func (r *Reconciler) TakeRefusal(namespace, message string) {
 	}
 }
 
-// The indexes of known.watches.
-const (
-	watchOfQuotas = iota
-	watchOfLimits
-	watchOfEvents
-)
-
 func (r *Reconciler) takeState(watch int, now watchset.Status) {
 	if watch == watchOfLimits && now.State != watchset.NotServed && now.Resource.Resource != "" {
 		r.isServed()
 	}
-	if r.known.setWatch(watch, now.State) {
+	if r.known.setWatch(watch, now) {
 		r.queueAll()
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/mirror"
 	"github.com/warren-tenancy/warren/internal/pause"
 )
 
@@ -42,44 +43,50 @@ func (r *Reconciler) writeAll(ctx context.Context, root string, shares []budget.
 func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	answer, err := r.sendWrite(ctx, share, r.known.read(share.Namespace))
+	flight, was := r.known.begin(share.Namespace)
+	answer, err := r.sendWrite(ctx, share, flight, was)
 	switch {
-	case err == nil && answer == nil:
-		r.known.forgetQuota(share.Namespace)
 	case err == nil:
-		r.known.takeAnswer(answer)
+		r.changeShares(func(t shares) []shareChange {
+			if answer == nil {
+				return listed(t.Deleted(flight))
+			}
+			return listed(t.Answered(flight, answer))
+		})
+		// The share was deleted because the namespace needs none: what the namespace uses counts nowhere.
+		r.known.endWrite(share.Namespace, answer == nil)
+		return nil
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
+		r.known.recordRefusal(flight, share.Namespace, nil)
 		return r.readShare(ctx, share.Namespace)
 	case apianswer.IsRefusal(err) || apierrors.IsTooManyRequests(err):
-		r.known.recordFailure(share.Namespace, nil, err)
-		return err
+		r.known.recordRefusal(flight, share.Namespace, err)
 	default:
-		r.known.recordFailure(share.Namespace, &share, err)
-		return err
+		r.known.recordLost(flight, &share, err)
 	}
-	return nil
+	return err
 }
 
 // sendWrite sends one guarded write. It returns the share as it is then; nil where it was deleted.
-func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, was *quota) (answer *corev1.ResourceQuota, err error) {
+func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, guard *mirror.Flight,
+	was budget.Amounts) (answer *corev1.ResourceQuota, err error) {
 	is := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: share.Namespace, Name: budget.QuotaName}}
 	switch {
-	// A share whose creation failed is known without a UID.
-	case share.Hard == nil && (was == nil || was.uid == ""):
+	case share.Hard == nil && guard.UID == "":
 		return nil, nil
 	case share.Hard == nil:
-		err = r.Client.Delete(ctx, is, client.Preconditions{UID: &was.uid, ResourceVersion: &was.version})
+		err = r.Client.Delete(ctx, is, client.Preconditions{UID: &guard.UID, ResourceVersion: &guard.Version})
 		copying.CountWrite(writes, "delete", err)
 		return nil, err
-	case was == nil || was.uid == "":
+	case guard.UID == "":
 		is.Labels, is.Spec.Hard = map[string]string{"app.kubernetes.io/managed-by": v1alpha1.OperatorName}, share.Hard.List()
 		err = r.Client.Create(ctx, is, client.FieldOwner(v1alpha1.OperatorName))
 		copying.CountWrite(writes, "create", err)
 		return is, err
 	}
 	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": was.uid, "resourceVersion": was.version},
-		"spec":     map[string]any{"hard": hardPatch(was.spec, share.Hard)},
+		"metadata": map[string]any{"uid": guard.UID, "resourceVersion": guard.Version},
+		"spec":     map[string]any{"hard": hardPatch(was, share.Hard)},
 	})
 	if err != nil {
 		return nil, err
@@ -104,14 +111,17 @@ func hardPatch(was, now budget.Amounts) map[string]any {
 // readShare reads a share from the API server.
 func (r *Reconciler) readShare(ctx context.Context, namespace string) error {
 	is := &corev1.ResourceQuota{}
+	flight, _ := r.known.begin(namespace)
 	switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: budget.QuotaName}, is); {
 	case apierrors.IsNotFound(err):
-		r.known.takeAbsence(namespace, r.exists(namespace))
+		r.changeShares(func(t shares) []shareChange { return listed(t.Absent(flight)) })
 	case err != nil:
+		r.known.recordRefusal(flight, namespace, nil)
 		return err
 	default:
-		r.known.takeAnswer(is)
+		r.changeShares(func(t shares) []shareChange { return listed(t.Answered(flight, is)) })
 	}
+	r.known.endWrite(namespace, false)
 	// The answer may bring nothing that the watch hasn't brought, so no event follows.
 	r.again.AddAfter(pace, requestFor(treeOf(r.View.Snapshot(), namespace)))
 	return nil
@@ -120,11 +130,13 @@ func (r *Reconciler) readShare(ctx context.Context, namespace string) error {
 // takeOver waits until a late write of the leader before would show, and reads all shares. Without component budgets, nothing was written.
 func (r *Reconciler) takeOver(ctx context.Context) error {
 	_ = pause.For(ctx, takeover)
-	for ctx.Err() == nil && !r.known.isOff(ctx) {
+	for ctx.Err() == nil && r.known.waitForState(ctx) {
 		all := &corev1.ResourceQuotaList{}
 		err := r.Live.List(ctx, all, client.MatchingFields{"metadata.name": budget.QuotaName})
 		if err == nil {
-			r.known.replaceQuotas(all.ResourceVersion, pointersTo(all.Items), r.exists)
+			r.changeShares(func(t shares) []shareChange {
+				return t.Read(mirror.Everywhere, all.ResourceVersion, pointersTo(all.Items))
+			})
 			break
 		}
 		_ = pause.For(ctx, time.Second)

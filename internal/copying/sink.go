@@ -13,6 +13,16 @@ type Sink[I any, O client.Object] struct {
 	Listed     func(namespace, resourceVersion string, all []O) I
 	Seen, Left func(O) I
 	Changed    func(namespace string, now watchset.Status) I
+	// Keep removes from an object what Listed, Seen and Left don't read; nil keeps all.
+	Keep func(O) O
+}
+
+// Trim implements watchset.Trimmer.
+func (s *Sink[I, O]) Trim(object client.Object) client.Object {
+	if of, typed := object.(O); typed && s.Keep != nil {
+		return s.Keep(of)
+	}
+	return object
 }
 
 // Replace implements watchset.Sink, and so do Put, Gone and State.

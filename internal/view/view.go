@@ -27,6 +27,8 @@ type Change struct {
 	Old, New *forest.Snapshot
 	// Namespaces are the names whose place, keys, inheritance or copies may differ now. They need not exist.
 	Namespaces []string
+	// Version is the highest resourceVersion of a Namespace, or of the end of one, that the watch has brought.
+	Version string
 }
 
 // View is the shared in-memory view of the forest. Snapshot never blocks; changes are made one after the other. A Feed
@@ -132,7 +134,7 @@ func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 	}
 	v.snapshot.Store(now)
 	if v.Synced() {
-		v.notifySubscribers(Change{Old: old, New: now, Namespaces: forest.AffectedNamespaces(now, old, name)})
+		v.notifySubscribers(Change{Old: old, New: now, Namespaces: forest.AffectedNamespaces(now, old, name), Version: v.seen.version})
 	}
 }
 

@@ -50,6 +50,7 @@ type api struct {
 type request struct {
 	at                        time.Time
 	verb, resource, namespace string
+	limit                     string
 	code                      int
 }
 
@@ -98,6 +99,18 @@ func (a *api) times(verb, resource string) []time.Time {
 		}
 	}
 	return found
+}
+
+// limits returns the limits of all lists.
+func (a *api) limits() (limits []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.requests {
+		if r.verb == "list" {
+			limits = append(limits, r.limit)
+		}
+	}
+	return limits
 }
 
 func (a *api) open() int {
@@ -257,7 +270,7 @@ func (a *api) read(r *http.Request, path []string, done *request) (int, any, io.
 	if path[0] == "namespaces" {
 		done.namespace, path = path[1], path[2:]
 	}
-	done.resource = path[0]
+	done.resource, done.limit = path[0], query.Get("limit")
 	switch {
 	case !a.allowed(done.verb, done.resource, done.namespace):
 		return http.StatusForbidden, failure(http.StatusForbidden, metav1.StatusReasonForbidden), nil

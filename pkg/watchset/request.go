@@ -36,6 +36,9 @@ type Request struct {
 	// Sink, if it is set, gets the objects as the server sent them. The Set then keeps no store: reads of such a lease
 	// return ErrInvalid. A Sink must be comparable, such as a pointer; informers with different Sinks are not shared.
 	Sink Sink
+	// FromNow, which needs a Sink, shows what happens from now on, for objects that are looked at and not kept, such as
+	// Events: Replace gets no objects, and whatever exists at the start is neither listed nor held.
+	FromNow bool
 }
 
 // Form is how much of an object is held.
@@ -105,6 +108,7 @@ type view struct {
 	form           Form
 	labels, fields string
 	sink           Sink
+	fromNow        bool
 }
 
 // place is the scope of a part: cluster, namespace or object. uid is the UID of the namespace, "" where it isn't known.
@@ -140,7 +144,7 @@ func (r Request) validatedKey() (requestKey, error) {
 	bad := func(format string, args ...any) (requestKey, error) {
 		return requestKey{}, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 	}
-	k := requestKey{view: view{resource: r.Resource, gvk: r.Kind, form: r.Form, sink: r.Sink}, scope: r.Scope}
+	k := requestKey{view: view{resource: r.Resource, gvk: r.Kind, form: r.Form, sink: r.Sink, fromNow: r.FromNow}, scope: r.Scope}
 	if problem := r.describeMisnaming(); problem != "" {
 		return bad("%s", problem)
 	}
@@ -153,6 +157,8 @@ func (r Request) validatedKey() (requestKey, error) {
 		return bad("scope.name is empty: an object has a name")
 	case (r.Scope.kind == namespacesScope || r.Scope.kind == autoScope) && r.Scope.set == nil:
 		return bad("scope.set is nil: a NamespaceSet is needed, an empty one if need be")
+	case r.FromNow && r.Sink == nil:
+		return bad("fromNow is set, and sink is nil: without a Sink nothing would see the changes")
 	}
 	if r.LabelSelector != nil {
 		if _, selectable := r.LabelSelector.Requirements(); !selectable {

@@ -55,7 +55,7 @@ func (r *run) listAndWatch() {
 	}
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.listForReflector,
 		WatchFuncWithContext: r.watchForReflector},
-		p.selection.target.Load().client)
+		&p.selection)
 	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{run: r, undecoded: map[string]error{}}, cache.ReflectorOptions{
 		Name: p.selection.targetResource().String(), Logger: &silent, Clock: r.clockEndingWithRun(),
 		Backoff:      newRunBackoff(),
@@ -94,7 +94,7 @@ func (r *run) listForReflector(ctx context.Context, o metav1.ListOptions) (runti
 	if err := r.waitForListSlot(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := r.part.selection.listSelectedObjects(ctx, o)
+	answer, err := r.part.selection.listForWatch(ctx, o)
 	if err != nil {
 		r.handleRequestFailure(ctx, "list", err)
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -53,6 +54,36 @@ func (sel *selection) onlyName() string {
 		return name
 	}
 	return sel.key.name
+}
+
+// listForWatch returns what a watch begins with: the selection's objects or, for a request FromNow, only the
+// resourceVersion of an empty list.
+func (sel *selection) listForWatch(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if !sel.key.fromNow {
+		return sel.listSelectedObjects(ctx, o)
+	}
+	// A list at resourceVersion 0 would come whole, whatever its limit.
+	answer, err := sel.listSelectedObjects(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	list, err := meta.ListAccessor(answer)
+	if err != nil {
+		return nil, err
+	}
+	list.SetContinue("")
+	list.SetRemainingItemCount(nil)
+	return answer, meta.SetList(answer, nil)
+}
+
+// IsWatchListSemanticsUnSupported tells the reflector whether it may ask a watch for all objects that exist, in place of
+// a list.
+func (sel *selection) IsWatchListSemanticsUnSupported() bool {
+	if sel.key.fromNow {
+		return true
+	}
+	has, ok := sel.target.Load().client.(interface{ IsWatchListSemanticsUnSupported() bool })
+	return ok && has.IsWatchListSemanticsUnSupported()
 }
 
 // listSelectedObjects lists the selection's objects.
@@ -128,6 +159,9 @@ func (sel *selection) prepareObject(obj any) (client.Object, error) {
 	}
 	if sel.isWatchedForSet() {
 		return sel.trim(object), nil
+	}
+	if trimmer, trims := sel.key.sink.(Trimmer); trims {
+		return trimmer.Trim(object), nil
 	}
 	if sel.key.sink != nil {
 		return object, nil

@@ -40,6 +40,14 @@ type Sink interface {
 	State(namespace string, now Status)
 }
 
+// Trimmer is a Sink that needs less of an object than the server sends. Trim is called once for each object as soon as it
+// arrives, from any goroutine, and returns what Replace, Put and Gone get. So the annotations of a large list are not
+// held until the list is complete. Trim may change the object, but not its kind, namespace, name, UID and
+// resourceVersion.
+type Trimmer interface {
+	Trim(client.Object) client.Object
+}
+
 // passEventToSink passes one event to a Sink. The caller holds the Set's lock for reading.
 func passEventToSink(s Sink, object client.Object, c change) {
 	if c == removed {

@@ -68,6 +68,9 @@ func TestSink(t *testing.T) {
 		"Forbidden before a begins", sinkFollowsAuto)
 	t.Run("INF-I77 with list alone, reviews allowed or refused, a Sink gets Syncing and Forbidden in turn; at most 30 lists in half an "+
 		"hour; with watch, Replace and Synced", sinkSeesNoListAlone)
+	t.Run("INF-I93 a request FromNow lists one object at most, and its Sink gets only what happens later",
+		sinkBeginsFromNow)
+	t.Run("INF-I94 a Sink that trims gets each object as Trim has returned it", sinkTrims)
 }
 
 // told checks that these are the calls since the last read.
@@ -115,6 +118,55 @@ func sinkIsTold(t *testing.T) {
 		}
 		l.Release()
 		is("the lease is released", d, "b is Pending")
+	})
+}
+
+func sinkBeginsFromNow(t *testing.T) {
+	a := newAPI("list secrets a", "watch secrets a")
+	a.put("secrets", "a", "one")
+	a.put("secrets", "a", "two")
+	bubble(t, a, watchset.Options{WatchRBAC: watchset.Off}, func(w *world) {
+		d := &diary{}
+		w.lease(watchset.Request{Resource: secrets, Scope: watchset.Namespace("a"), Sink: d, FromNow: true})
+		d.told(t, "a lease is taken", "a is Syncing", "a holds []", "a is Synced")
+		a.put("secrets", "a", "three")
+		d.told(t, "an object is made", "put a/three")
+		if limits := a.limits(); len(limits) != 1 || limits[0] != "1" {
+			t.Errorf("lists with limits %q, want one list with limit 1", limits)
+		}
+		if _, err := w.Acquire(watchset.Static("x"), watchset.Request{Resource: secrets, FromNow: true}); !errors.Is(err, watchset.ErrInvalid) {
+			t.Errorf("without a Sink: %v, want ErrInvalid", err)
+		}
+	})
+}
+
+// trimming is a Sink whose objects have a label of its own.
+type trimming struct{ diary }
+
+func (s *trimming) Trim(object client.Object) client.Object {
+	object.SetLabels(map[string]string{"trimmed": object.GetName()})
+	return object
+}
+
+func (s *trimming) Put(object client.Object) {
+	s.write("put %v", object.GetLabels())
+}
+
+func (s *trimming) Replace(_, _ string, all []client.Object) {
+	for _, object := range all {
+		s.write("holds %v", object.GetLabels())
+	}
+}
+
+func sinkTrims(t *testing.T) {
+	a := newAPI("list secrets a", "watch secrets a")
+	a.put("secrets", "a", "one")
+	bubble(t, a, watchset.Options{WatchRBAC: watchset.Off}, func(w *world) {
+		s := &trimming{}
+		w.lease(watchset.Request{Resource: secrets, Scope: watchset.Namespace("a"), Sink: s})
+		s.told(t, "a lease is taken", "a is Syncing", "holds map[trimmed:one]", "a is Synced")
+		a.put("secrets", "a", "two")
+		s.told(t, "an object is made", "put map[trimmed:two]")
 	})
 }
 
