@@ -54,17 +54,11 @@ func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) 
 // addNamespace adds a namespace to the tree. Its parent was added before; under has the limits at and above each namespace. The caller
 // holds the lock.
 func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map[string][]int, now time.Time) {
-	n, parent := s.Namespace(name), ""
+	n := s.Namespace(name)
 	if n == nil {
 		return
 	}
-	if name != t.root {
-		parent = n.Parent()
-	}
-	above, known := under[parent]
-	if !known {
-		above = under[t.root] // the parent was deleted, or is in another tree by now: the namespace still counts in this one
-	}
+	above := t.limitsAbove(s, n, under)
 	is := append(slices.Clone(above), k.addLimits(t, name)...)
 	under[name] = is
 	q := k.quotaOf(name)
@@ -78,11 +72,44 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	}
 	row.Namespace, row.Under = name, is
 	// Where the operator may write nothing, the share counts as it is.
-	row.Fixed, row.Ending = row.Fixed || s.Place(name).Halted() || s.Protected(name), n.Terminating
-	if t.rows = append(t.rows, row); len(is) > 0 && !row.Ending && (!row.Fixed || q != nil && q.lost != nil) {
+	isLeft := s.Place(name).Halted() || s.Protected(name)
+	row.Fixed, row.Ending = row.Fixed || isLeft, n.Terminating
+	t.rows = append(t.rows, row)
+	switch {
+	case len(is) == 0 || row.Ending:
+	case isLeft:
+		t.noteUnlimited(&row)
+	case !row.Fixed || q != nil && q.lost != nil:
 		k.noteUncounted(t, name, q, now)
 	}
 	k.addRefusal(t, name, q, now)
+}
+
+// limitsAbove returns the limits above a namespace. Where its parent was deleted, or is in another tree by now, they are those of the nearest
+// namespace that was above it and is in this tree: what runs there still uses what that limit allows.
+func (t *tree) limitsAbove(s *forest.Snapshot, n *forest.Namespace, under map[string][]int) []int {
+	if n.Name == t.root {
+		return under[""]
+	}
+	for _, name := range append([]string{n.Parent()}, s.FormerAncestors(n.Name)...) {
+		if above, known := under[name]; known {
+			return above
+		}
+	}
+	return under[t.root]
+}
+
+// noteUnlimited notes that the share of a namespace in which the operator writes nothing doesn't hold a limit above it.
+func (t *tree) noteUnlimited(row *budget.Row) {
+	for _, l := range row.Under {
+		for key, hard := range t.limits[l].Hard {
+			if amount, counted := row.Counted[key]; !counted || amount > hard {
+				t.uncounted[row.Namespace] = "namespace " + row.Namespace + " is halted or protected, so the operator writes no share there, and " +
+					"nothing holds it to the limit: place it in the tree again, or delete it"
+				return
+			}
+		}
+	}
 }
 
 // addLimits adds the HierarchicalResourceQuotas of a namespace, and returns the indexes of those that count: the first mostLimits, by name.

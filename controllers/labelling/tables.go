@@ -102,7 +102,7 @@ func (t *tables) putObject(slot copies.Slot, now *copies.Generated) bool {
 // is to be queued. The caller holds the lock.
 func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
 	was := t.objects[slot]
-	if was != nil && now != nil && was.UID == now.UID && forest.IsNewer(was.ResourceVersion, now.ResourceVersion) {
+	if was != nil && now != nil && forest.IsNewer(was.ResourceVersion, now.ResourceVersion) {
 		return false
 	}
 	t.dropObject(slot)

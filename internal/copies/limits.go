@@ -251,10 +251,10 @@ type claim struct {
 
 // claimsIn returns the claims of all sources in the tree of root, and the number and the bytes of their existing
 // copies. Copies whose source is gone count, too: those in mode create stay, so otherwise their number would have no
-// bound.
+// bound. So do the copies of namespaces below a namespace that was deleted, as in every limit (forest.Members).
 func (a *Allotter) claimsIn(root string) (claims []claim, copies, bytes int64) {
 	w, tally := a.world, &a.world.Copies.tally
-	for _, namespace := range append(w.Forest.Subtree(root), root) {
+	for _, namespace := range append(w.Forest.Members(root), root) {
 		copies += int64(tally.made[namespace])
 		places := w.Sources.places[namespace]
 		if len(places) == 0 {

@@ -101,8 +101,8 @@ func (o *objects) takeWritten(slot copies.Slot, action copies.Action, meta *meta
 	now, known := o.settings.Rules.CopyOf(slot, meta), o.world.Copies.At(slot)
 	now.Digest = o.settings.Rules.Digest(meta)
 	switch {
-	case known != nil && known.UID == now.UID && forest.IsNewer(known.ResourceVersion, now.ResourceVersion):
-		return // somebody wrote after the operator
+	case known != nil && forest.IsNewer(known.ResourceVersion, now.ResourceVersion):
+		return // somebody wrote after the operator, or the copy has gone since and another object has its name
 	case known == nil && o.newest.IsPast(o.watchedPlaceOf(slot.Kind, slot.Namespace), now.ResourceVersion):
 		o.queueKeys(slotKey(slot)) // the copy has gone since, or lost its label: a POST finds out
 		return

@@ -283,3 +283,53 @@ func (s *scenario) settleNaming(source copies.Slot, role string) {
 	}
 	s.fail("no end")
 }
+
+func TestAnAnswerIsAboutTheCopyThatWasThere(t *testing.T) {
+	t.Run("PROP-K18 the answer to the update of a copy that was deleted and restored meanwhile does not hide the restored one, which is "+
+		"updated", func(t *testing.T) {
+		s := leading(t, acme(), propagated(at("acme"), 1, update))
+		s.settle()
+		old := s.server.objects[at("a")]
+		propagated(at("acme"), 2, update)(s.server)
+		s.deliver()
+		late := s.holdWrite(at("a"))
+		remove(at("a"))(s.server)
+		again := old
+		again.meta = old.meta.DeepCopy()
+		again.meta.UID = s.server.newUID()
+		s.server.store(at("a"), again)
+		for len(s.server.events) > 0 {
+			s.deliver()
+		}
+		for _, input := range late {
+			s.apply(input)
+		}
+		if s.settle(); s.server.objects[at("a")].content != contentNumber(2) {
+			t.Errorf("the restored copy has content %s", s.server.objects[at("a")].content)
+		}
+	})
+}
+
+// holdWrite works until a write of a copy is asked for, carries it out, and returns the answer.
+func (s *scenario) holdWrite(slot copies.Slot) []copyengine.Input {
+	for range 1000 {
+		i := slices.IndexFunc(s.requests, func(r copyengine.Request) bool {
+			w, writes := r.(copyengine.WriteCopy)
+			return writes && w.Slot == slot
+		})
+		switch {
+		case i >= 0:
+			r := s.requests[i]
+			s.requests = slices.Delete(s.requests, i, i+1)
+			return s.server.carryOut(r, s.state.Forest())
+		case len(s.requests) > 0:
+			s.answerNth(0)
+		case len(s.queue) > 0:
+			s.start(s.queue[0])
+		default:
+			s.deliver()
+		}
+	}
+	s.fail("no write of %s", slot)
+	return nil
+}

@@ -97,7 +97,7 @@ func (o *objects) takeObject(watch Watch, object *metav1.PartialObjectMetadata) 
 func (o *objects) takeSource(watch Watch, object *metav1.PartialObjectMetadata) {
 	slot := watch.slotOf(object)
 	known := o.world.Sources.At(slot)
-	if known != nil && isPast(object, known.UID, known.ResourceVersion) {
+	if known != nil && isPast(object, known.ResourceVersion) {
 		return
 	}
 	now, ok := o.settings.Rules.SourceOf(slot, object, o.watches.kindOf(watch.Kind).Mode)
@@ -119,7 +119,7 @@ func (o *objects) takeSource(watch Watch, object *metav1.PartialObjectMetadata) 
 func (o *objects) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
 	slot := watch.slotOf(object)
 	known := o.world.Copies.At(slot)
-	if known != nil && isPast(object, known.UID, known.ResourceVersion) {
+	if known != nil && isPast(object, known.ResourceVersion) {
 		return
 	}
 	if _, labelled := object.Labels[v1alpha1.LabelInheritedFrom]; !labelled {
@@ -150,10 +150,10 @@ func (o *objects) putCopy(slot copies.Slot, now *copies.Copy) {
 	o.removals.endBarrier(slot.Namespace)
 }
 
-// isPast reports whether object is an older version of the known one. A watch that takes the place of another may begin
-// with older versions than the other has shown.
-func isPast(object *metav1.PartialObjectMetadata, uid, resourceVersion string) bool {
-	return string(object.UID) == uid && forest.IsNewer(resourceVersion, object.ResourceVersion)
+// isPast reports whether object is older than what is known of its place, also where that is another object of the name: a
+// watch that takes the place of another may begin with older versions than the other has shown.
+func isPast(object *metav1.PartialObjectMetadata, resourceVersion string) bool {
+	return forest.IsNewer(resourceVersion, object.ResourceVersion)
 }
 
 func (o *objects) takeEnd(e ObjectGone) {
@@ -162,13 +162,13 @@ func (o *objects) takeEnd(e ObjectGone) {
 	if c := o.unplaced[slot]; c != nil && c.UID == uid {
 		delete(o.unplaced, slot)
 	}
-	if known := o.world.Sources.At(slot); e.Role.showsSources() && known != nil && known.UID == uid && !isPast(e.Object, uid,
-		known.ResourceVersion) {
+	if known := o.world.Sources.At(slot); e.Role.showsSources() && known != nil && known.UID == uid &&
+		!isPast(e.Object, known.ResourceVersion) {
 		o.dropSource(slot)
 		o.measured.beginFanout(slot.Kind, slot)
 	}
-	if known := o.world.Copies.At(slot); e.Role.showsCopies() && known != nil && known.UID == uid && !isPast(e.Object, uid,
-		known.ResourceVersion) {
+	if known := o.world.Copies.At(slot); e.Role.showsCopies() && known != nil && known.UID == uid &&
+		!isPast(e.Object, known.ResourceVersion) {
 		o.dropCopy(slot)
 	}
 }

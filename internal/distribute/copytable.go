@@ -74,10 +74,11 @@ func (t *copyTable) replaceCopies(l CopiesListed) (keys []Key) {
 func (t *copyTable) takeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
 	t.newest.Record(gk, meta.ResourceVersion)
 	slot := slotOf(gk, meta)
-	known := t.atUID(slot, string(meta.UID))
+	known := t.At(slot)
 	if known != nil && !forest.IsNewer(meta.ResourceVersion, known.ResourceVersion) {
-		return nil // the answer to the operator's own write came first
+		return nil // the answer to the operator's own write came first, or this is of an object that was there before
 	}
+	known = t.atUID(slot, string(meta.UID))
 	one := t.reader.Copy(slot, meta)
 	if known != nil && known.Known {
 		one.Known, one.Drifted = true, known.Drifted || one.Digest != known.Digest

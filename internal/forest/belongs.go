@@ -37,6 +37,19 @@ func (s *Snapshot) StoodBelow(name, ancestor string) bool {
 	return n != nil && slices.Contains(strings.Split(n.Annotations[v1alpha1.AnnotationAncestry], "/"), ancestor)
 }
 
+// FormerAncestors returns the namespaces above the namespace called name by its annotation ancestry, the nearest first. Some
+// of them may be gone, or be elsewhere by now.
+func (s *Snapshot) FormerAncestors(name string) []string {
+	n := s.Namespace(name)
+	if n == nil || n.Annotations[v1alpha1.AnnotationAncestry] == "" {
+		return nil
+	}
+	path := strings.Split(n.Annotations[v1alpha1.AnnotationAncestry], "/")
+	above := path[:len(path)-1]
+	slices.Reverse(above)
+	return above
+}
+
 // RootOf returns the root of the tree that the namespace called name is in. For a halted sub-namespace, which still
 // belongs to its tree, it is the root that the annotation ancestry names. It is "" for a namespace in no tree.
 func (s *Snapshot) RootOf(name string) string {

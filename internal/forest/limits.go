@@ -142,8 +142,8 @@ func Crowded(s, before *Snapshot, name string) []string {
 	if why := TooDeep(s, root, parent.Depth()+1+countHeight(s, name)); why != "" {
 		problems = append(problems, why)
 	}
-	if !before.InTree(name, root) {
-		count, _ := s.Descendants(name)
+	if before.RootOf(name) != root { // otherwise it counts there already, also while it is halted
+		count := len(s.Subtree(name))
 		if why := noRoom(withoutPlace(s, name), root, 0, 1+count, 1+count); why != "" {
 			problems = append(problems, why)
 		}

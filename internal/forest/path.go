@@ -124,9 +124,9 @@ func (s *Snapshot) Subtree(name string) []string {
 	return s.walk(name, map[string]bool{name: true})
 }
 
-// Members returns the namespaces that count against the budget of root, apart from root itself, parents before their
-// children: the Subtree of root, and all halted ones that still belong to the tree although their labels lead elsewhere,
-// because a namespace between was deleted. Their pods run on: without them, the tree could use its budget once more.
+// Members returns the namespaces that count in the tree of root, apart from root itself, parents before their children:
+// the Subtree of root, and all halted ones that still belong to the tree although their labels lead elsewhere, because a
+// namespace between was deleted. Without these, the tree could use what its limits allow once more.
 func (s *Snapshot) Members(root string) []string {
 	seen := map[string]bool{root: true}
 	members := s.walk(root, seen)
@@ -175,9 +175,10 @@ func (s *Snapshot) IsBelow(name, ancestor string) bool {
 	return false
 }
 
-// Descendants counts the namespaces below name in its tree, halted or not, and how many of them are terminating.
+// Descendants counts the namespaces below name in its tree, halted or not, and how many of them are terminating. For a
+// root, these are its Members.
 func (s *Snapshot) Descendants(name string) (count, terminating int) {
-	for _, below := range s.Subtree(name) {
+	for _, below := range s.Members(name) {
 		count++
 		if s.Namespace(below).Terminating {
 			terminating++

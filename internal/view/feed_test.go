@@ -22,7 +22,7 @@ func TestStatusWrites(t *testing.T) {
 	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "a", UID: "2", Generation: 1}}
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "3", Generation: 1}}
 	f.takeSub(sub)
-	f.takeTenant(tenant)
+	f.TakeTenant(tenant)
 	began := changes
 
 	t.Run("PROP-Q4 writes of the statuses of SubNamespaces and LNamespaces do not change "+
@@ -33,7 +33,7 @@ func TestStatusWrites(t *testing.T) {
 				"it is there")
 			tenant.Status.SubNamespaces++
 			f.takeSub(sub)
-			f.takeTenant(tenant)
+			f.TakeTenant(tenant)
 		}
 		if changes != began {
 			t.Errorf("%d status writes made %d changes of the forest", 6, changes-began)
@@ -44,7 +44,7 @@ func TestStatusWrites(t *testing.T) {
 		sub.Spec.Labels = map[string]v1alpha1.LabelValue{"team": "x"}
 		tenant.Spec.AllowCascadingDeletion = true
 		f.takeSub(sub)
-		f.takeTenant(tenant)
+		f.TakeTenant(tenant)
 		if changes != began+2 {
 			t.Errorf("two changes of specs made %d changes of the forest", changes-began)
 		}

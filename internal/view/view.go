@@ -178,7 +178,7 @@ func (v *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error 
 	for object, handler := range map[client.Object]cache.ResourceEventHandler{
 		namespaces:                         eventHandler(f.TakeNamespace, f.DropNamespace),
 		&v1alpha1.SubNamespace{}:           eventHandler(f.takeSub, f.dropSub),
-		&v1alpha1.LNamespace{}:             eventHandler(f.takeTenant, f.dropTenant),
+		&v1alpha1.LNamespace{}:             eventHandler(f.TakeTenant, f.dropTenant),
 		&v1alpha1.HierarchyConfiguration{}: eventHandler(f.takeHierarchy, f.dropHierarchy),
 	} {
 		informer, err := mgr.GetCache().GetInformer(ctx, object, ctrlcache.BlockUntilSynced(false))
@@ -275,7 +275,8 @@ func (f *Feed) dropSub(sub *v1alpha1.SubNamespace) {
 	})
 }
 
-func (f *Feed) takeTenant(l *v1alpha1.LNamespace) {
+// TakeTenant takes in an LNamespace that the watch has shown.
+func (f *Feed) TakeTenant(l *v1alpha1.LNamespace) {
 	now := forest.TenantOf(l)
 	f.View.changeSnapshot(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if reflect.DeepEqual(old.Tenant(l.Name), now) {
