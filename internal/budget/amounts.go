@@ -33,8 +33,10 @@ func largestOf(key corev1.ResourceName) int64 {
 	if isCPU(key) || isBytes(key) && !isOfClass(key) {
 		return math.MaxInt64
 	}
-	return math.MaxInt64 / 1024
+	return mostCounted
 }
+
+const mostCounted = math.MaxInt64 / 1024
 
 // List returns the amounts as quantities: bytes with binary suffixes, all others with decimal ones.
 func (a Amounts) List() corev1.ResourceList {
