@@ -3,7 +3,6 @@ package budget_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -45,28 +44,20 @@ func wideTree(namespaces int) (limits []budget.Limit, rows []budget.Row) {
 	return limits, rows
 }
 
-// least is the shortest of some plans, which other work on the machine disturbs least.
-func least(limits []budget.Limit, rows []budget.Row) time.Duration {
-	shortest := time.Hour
-	for range 7 {
-		began := time.Now()
-		budget.Plan(limits, rows, nil, noon)
-		shortest = min(shortest, time.Since(began))
-	}
-	return shortest
-}
-
 func TestAPlanCostsAsMuchAsItsTreeIsLarge(t *testing.T) {
-	t.Run("QUOTA-53 a plan of eight times as many namespaces, each full of limits, costs about eight times as much", func(t *testing.T) {
-		for name, tree := range map[string]func(int) ([]budget.Limit, []budget.Row){
-			"full": func(n int) ([]budget.Limit, []budget.Row) { return fullTree(n, false) }, "wide": func(n int) ([]budget.Limit, []budget.Row) {
-				return wideTree(16 * n)
-			},
-		} {
-			small, large := least(tree(25)), least(tree(200))
-			if ratio := float64(large) / float64(small); ratio > 32 {
-				t.Errorf("%s: 8 times as many namespaces cost %.0f times as much: %s and %s", name, ratio, small, large)
+	t.Run("QUOTA-53 a plan looks at each resource of a limit once for each namespace below it, however many limits a tree has", func(t *testing.T) {
+		for _, n := range []int{10, 80} {
+			if got, want := budget.CountSteps(fullTree(n, false)), n*8*16; got != want {
+				t.Errorf("%d namespaces with limits of their own: %d steps, want %d", n, got, want)
 			}
+			if got, want := budget.CountSteps(wideTree(n)), 2*n; got != want {
+				t.Errorf("%d namespaces with a limit each, below that of the tenant: %d steps, want %d", n, got, want)
+			}
+		}
+		limits, rows := fullTree(80, false)
+		few := testing.AllocsPerRun(1, func() { budget.Plan(limits[:80], rows[:10], nil, noon) })
+		if many := testing.AllocsPerRun(1, func() { budget.Plan(limits, rows, nil, noon) }); many > 12*few {
+			t.Errorf("8 times as many namespaces allocate %v times, not %v", many, few)
 		}
 	})
 }

@@ -45,13 +45,14 @@ type entry struct {
 
 // cell is one resource of a share.
 type cell struct {
-	of                  *entry
-	key                 corev1.ResourceName
-	rank                int
-	spec, used, promise int64
-	share               int64 // what the namespace is to have
-	requested, wish     int64 // of a pending namespace: what it asks for, and by how much its unused room is to grow
-	lines               []*line
+	of              *entry
+	key             corev1.ResourceName
+	rank            int
+	spec, used      int64
+	promise         int64 // the most that the API server may admit; a share below zero is none
+	share           int64 // what the namespace is to have
+	requested, wish int64 // of a pending namespace: what it asks for, and by how much its unused room is to grow
+	lines           []*line
 }
 
 // unset marks a resource of which a namespace has no share yet.
@@ -68,10 +69,16 @@ func newPass(limits []Limit, rows []Row, refusals map[string]Refusal, now time.T
 	for rank, key := range sortedKeys(keys) {
 		keys[key] = rank
 	}
+	below := make([]int, len(limits))
+	for i := range rows {
+		for _, l := range rows[i].Under {
+			below[l]++
+		}
+	}
 	lines := make([][]*line, len(limits))
 	for l, limit := range limits {
 		for _, key := range sortedKeys(limit.Hard) {
-			lines[l] = append(lines[l], &line{key: key, rank: keys[key], hard: limit.Hard[key]})
+			lines[l] = append(lines[l], &line{key: key, rank: keys[key], hard: limit.Hard[key], cells: make([]*cell, 0, below[l])})
 		}
 		p.lines = append(p.lines, lines[l]...)
 	}
@@ -86,11 +93,20 @@ func newPass(limits []Limit, rows []Row, refusals map[string]Refusal, now time.T
 // newEntry gives a share the resources of all limits above its namespace, and no others.
 func newEntry(row *Row, lines [][]*line, places []*cell) *entry {
 	e := &entry{Row: row, counted: row.IsCounted()}
+	most := 0
+	for _, l := range row.Under {
+		most += len(lines[l])
+	}
+	// Two arrays for all: most cells have one line.
+	cells, first := make([]cell, 0, most), make([]*line, most)
 	for _, l := range row.Under {
 		for _, line := range lines[l] {
 			c := places[line.rank]
 			if c == nil {
-				c = newCell(e, line)
+				n := len(cells)
+				cells = append(cells, newCell(e, line))
+				c = &cells[n]
+				c.lines = first[n : n : n+1]
 				places[line.rank], e.cells = c, append(e.cells, c)
 			}
 			c.lines, line.cells = append(c.lines, line), append(line.cells, c)
@@ -110,9 +126,10 @@ func newEntry(row *Row, lines [][]*line, places []*cell) *entry {
 	return e
 }
 
-func newCell(e *entry, l *line) *cell {
+func newCell(e *entry, l *line) cell {
 	spec, ok := e.Spec[l.key]
-	c := &cell{of: e, key: l.key, rank: l.rank, spec: spec, used: e.Used[l.key], promise: e.promise(l.key), share: spec}
+	c := cell{of: e, key: l.key, rank: l.rank, spec: spec, used: e.Used[l.key], share: spec}
+	c.promise = max(spec, e.Counted[l.key], c.used, 0)
 	if !ok && !e.Fixed && !e.Ending {
 		c.share = unset
 	}
