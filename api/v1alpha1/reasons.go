@@ -115,7 +115,7 @@ const (
 	// namespaces joined with objects. Nothing is deleted, and nothing new is admitted.
 	ReasonExceeded Reason = "Exceeded"
 	// Conditions BudgetEnforced, Ready of a HierarchicalResourceQuota: Kubernetes has not counted the ResourceQuota of a namespace for 10 s.
-	// Nobody gets new rights there before.
+	// Nobody gets new rights there before. Or the message names resources that no ResourceQuota can limit: all others of the budget count.
 	ReasonNotCounted Reason = "NotCounted"
 	// Condition Ready of a HierarchicalResourceQuota: the namespace is in no tree, so the object limits nothing.
 	ReasonNotInTree Reason = "NotInTree"

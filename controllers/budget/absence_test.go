@@ -170,7 +170,7 @@ func TestLimitsBelowADeletedParent(t *testing.T) {
 			share.Namespace = "c"
 			r.showShare(share)
 			gathered := r.gatherTree(r.View.Snapshot(), "org", time.Now())
-			if used := budget.SumUsed(gathered.limits, gathered.rows); len(used) != 1 || used[0]["pods"] != 3 {
+			if used := budget.SumUsed(gathered.limits, gathered.rows); len(used) != 1 || used[0].Used["pods"] != 3 {
 				t.Errorf("got %v, want 3 pods: part a could use its limit once more", used)
 			}
 		})

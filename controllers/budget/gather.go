@@ -1,11 +1,11 @@
 package budget
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -16,53 +16,82 @@ type tree struct {
 	limits   []budget.Limit
 	quotas   []*limit // the HierarchicalResourceQuota of each limit, nil for that of the tenant
 	rows     []budget.Row
-	ignored  map[int]bool // limits beyond mostLimits
+	ignored  map[int]string // limits that are one too many, with the rule
+	problems [][]string     // of each limit: what of it is left out, and why
+	keys     int            // how many resources the HierarchicalResourceQuotas have that count
 	refusals map[string]budget.Refusal
 	lost     []budget.Share // writes without an answer
 	failed   map[string]int // 1 for each namespace whose last write failed
-	// uncounted are namespaces whose shares are not counted, or could not be written, with what is wrong.
-	uncounted map[string]string
+	// uncounted tells, by limit, of shares below it that are not counted, or could not be written; of mostNames at most.
+	uncounted map[int][]string
 	inTree    bool
 }
 
-// mostLimits is how many HierarchicalResourceQuotas of a namespace count, so that a sudoer can't make the plan of a tree long.
-const mostLimits = 8
+// These bound what a sudoer can make a plan cost, and how large a share. The limits nearest to the root count first, and that of the tenant
+// before all, so that no HierarchicalResourceQuota takes the place of one above.
+const (
+	mostLimits   = 8    // HierarchicalResourceQuotas of a namespace, by name
+	mostKeys     = 64   // resources of all limits above a namespace
+	mostTreeKeys = 4096 // resources of all HierarchicalResourceQuotas of a tree
+)
+
+// past is what is remembered of a tree from one plan to the next.
+type past struct {
+	doubts budget.Doubts
+	// unlimited are namespaces below HierarchicalResourceQuotas of which none counts: no share will come there.
+	unlimited map[string]bool
+}
+
+// above is what limits a namespace.
+type above struct {
+	limits []int
+	keys   int
+	silent bool // a HierarchicalResourceQuota does not count
+}
 
 // countPatience is how long an uncounted share is nothing to report.
 const countPatience = 10 * time.Second
 
 // gatherTree returns the tree of a root; for another name, that namespace alone.
 func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) *tree {
-	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[string]string{},
-		failed: map[string]int{}, ignored: map[int]bool{}}
+	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[int][]string{},
+		failed: map[string]int{}, ignored: map[int]string{}}
 	r.known.mu.Lock()
 	defer r.known.mu.Unlock()
-	under := map[string][]int{}
+	was, is := r.past[root], past{unlimited: map[string]bool{}}
+	delete(r.past, root)
+	under := map[string]above{}
 	if hard := s.Limits(root).Hard; t.inTree && len(hard) > 0 {
-		t.addLimit("tenant "+root, budget.AmountsOf(corev1.ResourceList(hard)), nil)
-		under[""] = []int{0}
+		amounts, problems := budget.Limited(hard)
+		t.addLimit("tenant "+root, amounts, problems, nil)
+		under[""] = above{limits: []int{0}, keys: len(amounts)}
 	}
 	if len(t.limits) == 0 && r.known.limits.IsEmpty() && r.known.shares.IsEmpty() && len(r.known.writes) == 0 {
 		return t // no budgets in the cluster: nothing is worth a walk
 	}
 	for _, name := range append([]string{root}, s.Members(root)...) {
 		r.known.addNamespace(t, s, name, under, now)
+		if under[name].silent && under[name].keys == 0 {
+			is.unlimited[name] = true
+		}
+	}
+	if is.doubts = was.doubts.Judge(t.rows, t.refusals, now); len(is.doubts)+len(is.unlimited) > 0 {
+		r.past[root] = is
 	}
 	return t
 }
 
 // addNamespace adds a namespace to the tree. Its parent was added before; under has the limits at and above each namespace. The caller
 // holds the lock.
-func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map[string][]int, now time.Time) {
+func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map[string]above, now time.Time) {
 	n := s.Namespace(name)
 	if n == nil {
 		return
 	}
-	above := t.limitsAbove(s, n, under)
-	is := append(slices.Clone(above), k.addLimits(t, name)...)
+	is := k.addLimits(t, name, t.findAbove(s, n, under))
 	under[name] = is
 	q := k.quotaOf(name)
-	if q == nil && len(is) == 0 {
+	if q == nil && len(is.limits) == 0 {
 		return
 	}
 	row := budget.Row{}
@@ -70,61 +99,89 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 		row = q.row()
 		k.noteWrites(t, name, q)
 	}
-	row.Namespace, row.Under = name, is
+	row.Namespace, row.Under = name, is.limits
 	// Where the operator may write nothing, the share counts as it is.
 	isLeft := s.Place(name).Halted() || s.Protected(name)
 	row.Fixed, row.Ending = row.Fixed || isLeft, n.Terminating
 	t.rows = append(t.rows, row)
 	switch {
-	case len(is) == 0 || row.Ending:
+	case row.Ending:
 	case isLeft:
 		t.noteUnlimited(&row)
 	case !row.Fixed || q != nil && q.lost != nil:
-		k.noteUncounted(t, name, q, now)
+		t.noteUncounted(&row, q, now)
 	}
 	k.addRefusal(t, name, q, now)
 }
 
-// limitsAbove returns the limits above a namespace. Where its parent was deleted, or is in another tree by now, they are those of the nearest
-// namespace that was above it and is in this tree: what runs there still uses what that limit allows.
-func (t *tree) limitsAbove(s *forest.Snapshot, n *forest.Namespace, under map[string][]int) []int {
+// findAbove returns what limits a namespace from above. Where its parent was deleted, or is in another tree by now, that is what holds below
+// the nearest namespace that was above it and is in this tree.
+func (t *tree) findAbove(s *forest.Snapshot, n *forest.Namespace, under map[string]above) above {
 	if n.Name == t.root {
 		return under[""]
 	}
 	for _, name := range append([]string{n.Parent()}, s.FormerAncestors(n.Name)...) {
-		if above, known := under[name]; known {
-			return above
+		if is, known := under[name]; known {
+			return is
 		}
 	}
 	return under[t.root]
 }
 
-// noteUnlimited notes that the share of a namespace in which the operator writes nothing doesn't hold a limit above it.
+// noteUnlimited notes which limits the share of a namespace doesn't hold in which the operator writes nothing.
 func (t *tree) noteUnlimited(row *budget.Row) {
 	for _, l := range row.Under {
 		for key, hard := range t.limits[l].Hard {
 			if amount, counted := row.Counted[key]; !counted || amount > hard {
-				t.uncounted[row.Namespace] = "namespace " + row.Namespace + " is halted or protected, so the operator writes no share there, and " +
-					"nothing holds it to the limit: place it in the tree again, or delete it"
-				return
+				t.addUncounted(l, "namespace "+row.Namespace+" is halted or protected, so the operator writes no share there, and nothing holds "+
+					"it to the limit: place it in the tree again, or delete it")
+				break
 			}
 		}
 	}
 }
 
-// addLimits adds the HierarchicalResourceQuotas of a namespace, and returns the indexes of those that count: the first mostLimits, by name.
-func (k *known) addLimits(t *tree, name string) (counting []int) {
-	n := 0
-	for _, one := range k.limits.In(name) {
-		if n >= mostLimits {
-			t.ignored[len(t.limits)] = true
-		} else if !one.isEnding && t.inTree {
-			counting = append(counting, len(t.limits))
-		}
-		n++
-		t.addLimit("HierarchicalResourceQuota "+name+"/"+one.Name, one.hard, new(*one))
+func (t *tree) addUncounted(l int, text string) {
+	if len(t.uncounted[l]) < mostNames {
+		t.uncounted[l] = append(t.uncounted[l], text)
 	}
-	return counting
+}
+
+// addLimits adds the HierarchicalResourceQuotas of a namespace, and returns what limits it and all below.
+func (k *known) addLimits(t *tree, name string, from above) above {
+	is, n := above{slices.Clone(from.limits), from.keys, from.silent}, 0
+	for _, one := range k.limits.In(name) {
+		rule := ""
+		switch n++; {
+		case n > mostLimits:
+			rule = fmt.Sprintf("only the first %d HierarchicalResourceQuotas of a namespace count, by name", mostLimits)
+		case is.keys+len(one.hard) > mostKeys:
+			rule = fmt.Sprintf("the limits above a namespace may have %d resources together", mostKeys)
+		case t.keys+len(one.hard) > mostTreeKeys:
+			rule = fmt.Sprintf("the HierarchicalResourceQuotas of a tree may have %d resources together", mostTreeKeys)
+		}
+		if rule != "" {
+			is.silent = true
+			t.ignoreLimit(one, rule)
+			continue
+		}
+		t.addLimit("HierarchicalResourceQuota "+name+"/"+one.Name, one.hard, one.problems, one)
+		if !one.isEnding && t.inTree {
+			is.limits, is.keys, t.keys = append(is.limits, len(t.limits)-1), is.keys+len(one.hard), t.keys+len(one.hard)
+			is.silent = is.silent || len(one.problems) > 0
+		}
+	}
+	return is
+}
+
+// ignoreLimit adds a limit that is one too many, to be reported. If that is reported already, it costs nothing.
+func (t *tree) ignoreLimit(one *limit, rule string) {
+	ready := v1alpha1.FindCondition(one.reported.ready, v1alpha1.ConditionReady)
+	if t.inTree && ready != nil && ready.Reason == string(v1alpha1.ReasonLimitExceeded) && one.reported.generation == one.generation {
+		return
+	}
+	t.ignored[len(t.limits)] = rule
+	t.addLimit("", nil, nil, one)
 }
 
 // noteWrites notes how the last write of a share ended, unless it succeeded.
@@ -160,17 +217,27 @@ func (q *quota) hasUsedUp(refusal budget.Refusal) bool {
 	return false
 }
 
-func (k *known) noteUncounted(t *tree, name string, q *quota, now time.Time) {
+func (t *tree) noteUncounted(row *budget.Row, q *quota, now time.Time) {
+	text := ""
 	switch {
 	case q == nil:
 	case q.failure != "":
-		t.uncounted[name] = "the ResourceQuota of " + name + " can't be written: " + q.failure
+		text = "the ResourceQuota of " + row.Namespace + " can't be written: " + q.failure
 	case !q.since.IsZero() && now.Sub(q.since) >= countPatience:
-		t.uncounted[name] = "the ResourceQuota of " + name + " has not been counted for " + now.Sub(q.since).Truncate(time.Second).String() +
+		text = "the ResourceQuota of " + row.Namespace + " has not been counted for " + now.Sub(q.since).Truncate(time.Second).String() +
 			": its people get no rights before"
+	}
+	for _, l := range row.Under {
+		if text != "" {
+			t.addUncounted(l, text)
+		}
 	}
 }
 
-func (t *tree) addLimit(name string, hard budget.Amounts, of *limit) {
-	t.limits, t.quotas = append(t.limits, budget.Limit{Name: name, Hard: hard}), append(t.quotas, of)
+func (t *tree) addLimit(name string, hard budget.Amounts, problems []string, of *limit) {
+	t.limits, t.problems = append(t.limits, budget.Limit{Name: name, Hard: hard}), append(t.problems, problems)
+	if of != nil {
+		of = new(*of) // the table may change it
+	}
+	t.quotas = append(t.quotas, of)
 }

@@ -201,8 +201,8 @@ func TestANamespaceWithoutItsParentCounts(t *testing.T) {
 			Name: "web", UID: "uid-1", ResourceVersion: "2", Labels: map[string]string{v1alpha1.LabelParent: "gone"},
 			Annotations: map[string]string{v1alpha1.AnnotationAncestry: "org/gone/web"}}})
 		gathered := r.gatherTree(r.View.Snapshot(), "org", time.Now())
-		if used := budget.SumUsed(gathered.limits, gathered.rows); used[0]["pods"] != 3 {
-			t.Errorf("%d pods count, want 3: the tree could use its limit once more", used[0]["pods"])
+		if used := budget.SumUsed(gathered.limits, gathered.rows); used[0].Used["pods"] != 3 {
+			t.Errorf("%d pods count, want 3: the tree could use its limit once more", used[0].Used["pods"])
 		}
 	})
 }

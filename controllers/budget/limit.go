@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"hash/fnv"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +20,7 @@ type limit struct {
 	version    string
 	generation int64
 	hard       budget.Amounts
+	problems   []string // what of spec.hard no share can hold, so that it isn't in hard
 	isEnding   bool
 	reported   reported
 }
@@ -36,7 +36,7 @@ func keepLimit(one *v1alpha1.HierarchicalResourceQuota) limit {
 	kept := limit{ObjectKey: client.ObjectKeyFromObject(one), uid: one.UID, version: one.ResourceVersion, generation: one.Generation,
 		isEnding: one.DeletionTimestamp != nil, reported: reported{digest: digestOf(one.Status), generation: one.Status.ObservedGeneration}}
 	if len(one.Spec.Hard) <= budget.MaxKeys {
-		kept.hard = budget.AmountsOf(corev1.ResourceList(one.Spec.Hard))
+		kept.hard, kept.problems = budget.Limited(one.Spec.Hard)
 	}
 	if ready := v1alpha1.FindCondition(one.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		kept.reported.ready = []metav1.Condition{{Type: ready.Type, Status: ready.Status, Reason: ready.Reason,

@@ -51,6 +51,7 @@ type Options struct {
 type Reconciler struct {
 	Options
 	known   known
+	past    map[string]past // by tree; known.mu guards it
 	reports reports
 	// again queues trees of which the watches have shown something new.
 	again requeue.Source[reconcile.Request]
@@ -73,7 +74,8 @@ const (
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
 	served := make(chan struct{})
-	return &Reconciler{Options: o, known: newKnown(), reports: newReports(), begun: make(chan struct{}),
+	return &Reconciler{Options: o, known: newKnown(), past: map[string]past{}, reports: newReports(),
+		begun:  make(chan struct{}),
 		served: served, isServed: sync.OnceFunc(func() { close(served) })}
 }
 
@@ -211,5 +213,11 @@ func (r *Reconciler) AwaitsShare(namespace string) bool {
 	for _, above := range place.Path {
 		limited = limited || r.known.hasLimit(above)
 	}
-	return limited && !r.known.isCounted(namespace)
+	return limited && !r.known.isCounted(namespace) && !r.isUnlimited(place.Path[0], namespace)
+}
+
+func (r *Reconciler) isUnlimited(root, namespace string) bool {
+	r.known.mu.Lock()
+	defer r.known.mu.Unlock()
+	return r.past[root].unlimited[namespace]
 }

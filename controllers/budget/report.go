@@ -104,10 +104,10 @@ func (t *tree) awaitsCount() bool {
 }
 
 // judge returns what is to be reported of a limit.
-func (t *tree) judge(l int, used budget.Amounts, is state) verdict {
+func (t *tree) judge(l int, used budget.Sum, is state) verdict {
 	hard := t.limits[l].Hard
 	v := verdict{budget: v1alpha1.BudgetStatus{Hard: hard.List()}}
-	switch excess := budget.DescribeExcess(t.limits, t.rows, l, used); {
+	switch excess := used.DescribeExcess(hard); {
 	case is.kind == missing:
 		v.reason, v.message = v1alpha1.ReasonNotInstalled, "component budgets is not installed, so nothing limits the tree: a cluster admin "+
 			"installs it, or removes the limit"
@@ -122,18 +122,17 @@ func (t *tree) judge(l int, used budget.Amounts, is state) verdict {
 		v.reason, v.message = v1alpha1.ReasonNotInTree, "the namespace is in no tree, so nothing is limited: delete this object, or place the "+
 			"namespace in a tree"
 		return v
-	case t.ignored[l]:
-		v.reason, v.message = v1alpha1.ReasonLimitExceeded, fmt.Sprintf("only the first %d HierarchicalResourceQuotas of a namespace count, by "+
-			"name: delete this one, or another", mostLimits)
+	case t.ignored[l] != "":
+		v.reason, v.message = v1alpha1.ReasonLimitExceeded, t.ignored[l]+": this one does not count, so delete it, or another"
 		return v
-	case len(t.uncountedUnder(l)) > 0:
-		v.reason, v.message = v1alpha1.ReasonNotCounted, strings.Join(t.uncountedUnder(l), "; ")
+	case len(t.uncounted[l])+len(t.problems[l]) > 0:
+		v.reason, v.message = v1alpha1.ReasonNotCounted, strings.Join(slices.Concat(t.problems[l], t.uncounted[l]), "; ")
 	case excess != "":
 		v.reason, v.message = v1alpha1.ReasonExceeded, excess
 	default:
 		v.reason, v.message = v1alpha1.ReasonEnforced, "the namespaces use no more than the limit, and can't"+t.describeNarrower(l)
 	}
-	v.budget.Used, v.budget.Free = used.List(), budget.Free(hard, used).List()
+	v.budget.Used, v.budget.Free = used.Used.List(), budget.Free(hard, used.Used).List()
 	return v
 }
 
@@ -145,16 +144,6 @@ func blindVerdict(is state) verdict {
 
 // mostNames is how many namespaces a message names at most.
 const mostNames = 10
-
-// uncountedUnder returns what is wrong with shares below a limit.
-func (t *tree) uncountedUnder(l int) (all []string) {
-	for i := range t.rows {
-		if text := t.uncounted[t.rows[i].Namespace]; text != "" && slices.Contains(t.rows[i].Under, l) && len(all) < mostNames {
-			all = append(all, text)
-		}
-	}
-	return all
-}
 
 // describeNarrower tells of resources of which the tenant has less than a HierarchicalResourceQuota allows.
 func (t *tree) describeNarrower(l int) string {

@@ -30,16 +30,13 @@ func AmountsOf(list corev1.ResourceList) Amounts {
 
 // largestOf is the largest amount of a resource. The API server refuses most larger numbers of objects: it can't tell that they are whole.
 func largestOf(key corev1.ResourceName) int64 {
-	if isCPU(key) || isBytes(key) {
+	if isCPU(key) || isBytes(key) && !isOfClass(key) {
 		return math.MaxInt64
 	}
-	return math.MaxInt64 / 1024
+	return mostCounted
 }
 
-// add adds an amount that is not negative; the sum is at most the largest number.
-func (a Amounts) add(key corev1.ResourceName, amount int64) {
-	a[key] = min(a[key], math.MaxInt64-amount) + amount
-}
+const mostCounted = math.MaxInt64 / 1024
 
 // List returns the amounts as quantities: bytes with binary suffixes, all others with decimal ones.
 func (a Amounts) List() corev1.ResourceList {
@@ -81,8 +78,15 @@ func isCPU(key corev1.ResourceName) bool {
 	return key == corev1.ResourceCPU || key == corev1.ResourceRequestsCPU || key == corev1.ResourceLimitsCPU
 }
 
+// isBytes reports whether a resource is measured in bytes. All others but cpu are counts, whatever their names: an extended resource called
+// example.com/memory is one.
 func isBytes(key corev1.ResourceName) bool {
-	name := string(key)
-	return !strings.HasPrefix(name, "count/") &&
-		(strings.HasSuffix(name, "memory") || strings.HasSuffix(name, "storage") || strings.Contains(name, "hugepages-"))
+	name := strings.TrimPrefix(strings.TrimPrefix(string(key), "requests."), "limits.")
+	return name == "memory" || name == "storage" || name == "ephemeral-storage" ||
+		strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) && !strings.Contains(name, "/") || isOfClass(key)
+}
+
+// isOfClass reports whether a resource is the storage of one StorageClass. Kubernetes checks its amounts like those of counts.
+func isOfClass(key corev1.ResourceName) bool {
+	return strings.HasSuffix(string(key), ".storageclass.storage.k8s.io/requests.storage")
 }

@@ -75,8 +75,3 @@ func (r *Row) IsCounted() bool {
 	}
 	return r.Spec != nil
 }
-
-// promise is the most that the API server may admit of a resource in the namespace. A share below zero is none.
-func (r *Row) promise(key corev1.ResourceName) int64 {
-	return max(r.Spec[key], r.Counted[key], r.Used[key], 0)
-}

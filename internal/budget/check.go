@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
@@ -30,28 +31,57 @@ var (
 	operatorKeys = sets.New[corev1.ResourceName]("resourcequotas", "count/resourcequotas", "count/limitranges",
 		"count/networkpolicies.networking.k8s.io", "count/roles.rbac.authorization.k8s.io", "count/rolebindings.rbac.authorization.k8s.io",
 		"count/subnamespaces.tenancy.warren.dev", "count/hierarchyconfigurations.tenancy.warren.dev")
-	dividedKeys = regexp.MustCompile(`^((requests|limits)[.])?cpu$|memory$|storage$|hugepages-`)
+	// countedKeys are those of otherKeys that Kubernetes counts. It takes all others too, and limits nothing by them.
+	countedKeys = regexp.MustCompile(`^(requests[.])?hugepages-[A-Za-z0-9]+$|^count/|^requests[.]|` +
+		`[.]storageclass[.]storage[.]k8s[.]io/(requests[.]storage|persistentvolumeclaims)$|[.]deviceclass[.]resource[.]k8s[.]io/devices$`)
 )
 
+// Limited returns what of a budget can be a part of a share, as amounts, and what is wrong with the rest: a resource that the API server
+// refuses would keep all others out of the share, also those of other limits. The CRDs refuse such budgets, but older ones may be stored.
+func Limited(hard v1alpha1.Budget) (Amounts, []string) {
+	problems, wrong := check(hard)
+	if len(wrong) > 0 {
+		hard = maps.Clone(hard)
+		maps.DeleteFunc(hard, func(key corev1.ResourceName, _ resource.Quantity) bool { return wrong.Has(key) })
+	}
+	return AmountsOf(corev1.ResourceList(hard)), problems
+}
+
 // Check returns what is wrong with a budget, one sentence for each key, in the order of the keys. It returns nil if all is well.
-func Check(hard v1alpha1.Budget) (problems []string) {
+func Check(hard v1alpha1.Budget) []string {
 	if len(hard) > MaxKeys {
 		return []string{fmt.Sprintf("must have at most %d keys: it has %d", MaxKeys, len(hard))}
 	}
+	problems, _ := check(hard)
+	return problems
+}
+
+func check(hard v1alpha1.Budget) (problems []string, wrong sets.Set[corev1.ResourceName]) {
+	wrong = sets.New[corev1.ResourceName]()
 	for _, key := range slices.Sorted(maps.Keys(hard)) {
-		amount := hard[key]
-		_, whole := amount.AsInt64()
-		switch {
-		case !plainKeys.Has(key) && (len(key) > longestKey || !otherKeys.MatchString(string(key))):
-			problems = append(problems,
-				string(key)+": is no resource that a ResourceQuota limits: write one such as pods, requests.cpu or count/jobs.batch")
-		case operatorKeys.Has(key):
-			problems = append(problems, string(key)+": would keep out what the operator writes here: leave it out")
-		case amount.Sign() < 0:
-			problems = append(problems, string(key)+": must be 0 or more: 0 allows none")
-		case !whole && !dividedKeys.MatchString(string(key)):
-			problems = append(problems, string(key)+": must be a whole number: only cpu, memory and storage have fractions")
+		if problem := checkKey(key, hard[key]); problem != "" {
+			wrong.Insert(key)
+			problems = append(problems, string(key)+": "+problem)
 		}
 	}
-	return problems
+	return problems, wrong
+}
+
+func checkKey(key corev1.ResourceName, amount resource.Quantity) string {
+	_, whole := amount.AsInt64()
+	switch plain := plainKeys.Has(key); {
+	case !plain && (len(key) > longestKey || !otherKeys.MatchString(string(key))):
+		return "is no resource that a ResourceQuota limits: write one such as pods, requests.cpu or count/jobs.batch"
+	case !plain && !countedKeys.MatchString(string(key)):
+		return "is not counted by Kubernetes: write requests.NAME for an extended resource, or count/NAME for objects"
+	case operatorKeys.Has(key):
+		return "would keep out what the operator writes here: leave it out"
+	case amount.Sign() < 0:
+		return "must be 0 or more: 0 allows none"
+	case !isCPU(key) && !isBytes(key) && !whole:
+		return "must be a whole number: only cpu, memory and storage have fractions"
+	case (!isBytes(key) || isOfClass(key)) && amount.CmpInt64(mostCounted) > 0:
+		return "must be at most 9007199254740991: the API server refuses larger numbers"
+	}
+	return ""
 }

@@ -132,6 +132,20 @@ func TestAShareKeepsToTheSmallestLimitAbove(t *testing.T) {
 	}
 }
 
+func TestAnExtendedResourceThatIsCalledMemoryIsNoBytes(t *testing.T) {
+	t.Run("QUOTA-61 an extended resource that is called memory is a count: each of four namespaces begins with a part of it", func(t *testing.T) {
+		const key = "requests.volcano.sh/vgpu-memory"
+		var rows []budget.Row
+		for n := range 4 {
+			rows = append(rows, budget.Row{Namespace: fmt.Sprint("ns-", n), Under: []int{0}})
+		}
+		shares := budget.Plan([]budget.Limit{{Hard: budget.Amounts{key: 81920}}}, rows, nil, noon)
+		if first := shares[0].Hard.List()[key]; first.String() != "10240" {
+			t.Errorf("the first namespace begins with %s of 81920", first.String())
+		}
+	})
+}
+
 func TestParseRefusal(t *testing.T) {
 	hard := budget.Amounts{pods: 10, cpu: 4000, corev1.ResourceRequestsMemory: 8 << 30}
 	units := budget.Amounts{pods: 1, cpu: 100, corev1.ResourceRequestsMemory: 128 << 20}

@@ -2,25 +2,47 @@ package budget
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
+// Sum is what is used below one limit.
+type Sum struct {
+	Used Amounts
+	most map[corev1.ResourceName]*Row // the namespace that uses most of a resource
+}
+
 // SumUsed returns what is used below each limit, by its index, of the resources of the limit.
-func SumUsed(limits []Limit, rows []Row) []Amounts {
-	sums := make([]Amounts, len(limits))
+func SumUsed(limits []Limit, rows []Row) []Sum {
+	type line struct {
+		key   corev1.ResourceName
+		total int64
+		most  *Row
+	}
+	lines := make([][]line, len(limits))
 	for i, limit := range limits {
-		sums[i] = Amounts{}
 		for key := range limit.Hard {
-			sums[i][key] = 0
+			lines[i] = append(lines[i], line{key: key})
 		}
 	}
 	for i := range rows {
 		for _, l := range rows[i].Under {
-			for key := range limits[l].Hard {
-				sums[l].add(key, rows[i].Used[key])
+			for n := range lines[l] {
+				is := &lines[l][n]
+				used := rows[i].Used[is.key]
+				if is.total = addUp(is.total, used); is.most == nil || used > is.most.Used[is.key] {
+					is.most = &rows[i]
+				}
 			}
+		}
+	}
+	sums := make([]Sum, len(limits))
+	for i := range sums {
+		sums[i] = Sum{Amounts{}, map[corev1.ResourceName]*Row{}}
+		for _, is := range lines[i] {
+			sums[i].Used[is.key], sums[i].most[is.key] = is.total, is.most
 		}
 	}
 	return sums
@@ -35,31 +57,25 @@ func Free(hard, used Amounts) Amounts {
 	return free
 }
 
-// DescribeExcess returns a sentence about the first resource of which more is used below a limit than it allows; "" if there is none.
-func DescribeExcess(limits []Limit, rows []Row, l int, used Amounts) string {
-	for _, key := range sortedKeys(limits[l].Hard) {
-		if excess := used[key] - limits[l].Hard[key]; excess > 0 {
-			most := largestUser(rows, l, key)
+// DescribeExcess returns a sentence about the first resource of which more is used than hard allows; "" if there is none.
+func (s Sum) DescribeExcess(hard Amounts) string {
+	for _, key := range sortedKeys(hard) {
+		if excess := s.Used[key] - hard[key]; excess > 0 {
+			most := s.most[key]
 			return fmt.Sprintf("%s: %s used of %s, most in %s (%s): the limit was lowered, or namespaces joined; nothing new is admitted "+
-				"until %s are deleted", key, Format(key, used[key]), Format(key, limits[l].Hard[key]), most.Namespace, Format(key, most.Used[key]),
+				"until %s are deleted", key, Format(key, s.Used[key]), Format(key, hard[key]), most.Namespace, Format(key, most.Used[key]),
 				Format(key, excess))
 		}
 	}
 	return ""
 }
 
-// largestUser returns the row below a limit that uses most of a resource.
-func largestUser(rows []Row, l int, key corev1.ResourceName) (most *Row) {
-	for i := range rows {
-		if slices.Contains(rows[i].Under, l) && (most == nil || rows[i].Used[key] > most.Used[key]) {
-			most = &rows[i]
-		}
-	}
-	return most
-}
-
 // Format returns an amount as people write it: 1500m, 2Gi, 12.
 func Format(key corev1.ResourceName, amount int64) string {
 	quantity := quantityOf(key, amount)
 	return quantity.String()
+}
+
+func sortedKeys[T any](of map[corev1.ResourceName]T) []corev1.ResourceName {
+	return slices.Sorted(maps.Keys(of))
 }
