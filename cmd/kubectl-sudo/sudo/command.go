@@ -124,6 +124,11 @@ func (c *call) validateFlags(flags *pflag.FlagSet) error {
 		return fmt.Errorf("--reason has no text: its value is %q, a command of kubectl", c.reason)
 	case strings.ContainsFunc(c.reason, unicode.IsControl):
 		return fmt.Errorf("--reason %q holds a control character: it must be one line of text", c.reason)
+	case strings.ContainsFunc(c.reason, hidesText):
+		return fmt.Errorf("--reason %+q holds a character that breaks the line or turns the direction of text: write plain text", c.reason)
 	}
 	return nil
 }
+
+// hidesText reports whether a log that holds the character would show something else than was written.
+func hidesText(r rune) bool { return unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) }
