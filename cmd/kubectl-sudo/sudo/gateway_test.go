@@ -31,8 +31,9 @@ func gateway(t *testing.T) string {
 		case r.Header.Get("Impersonate-User") != "":
 			refuse(w, "impersonation request has been denied")
 		case strings.HasSuffix(r.URL.Path, "/selfsubjectreviews"):
-			answer(w, authenticationv1.SelfSubjectReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
-				Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "bob"}}})
+			answer(w, authenticationv1.SelfSubjectReview{
+				TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
+				Status:   authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "bob"}}})
 		case strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews"):
 			rule := func(resource, name string) authorizationv1.ResourceRule {
 				return authorizationv1.ResourceRule{Verbs: []string{"impersonate"}, APIGroups: []string{""}, Resources: []string{resource},

@@ -24,7 +24,8 @@ func TestNamed(t *testing.T) {
 		"tenant --tenant forge":               {},
 		"exec -it web -- kubectl get ns kube": {},
 	} {
-		t.Run("ACC-P14 the tenant is also that of the namespace that COMMAND is about, and of --tenant of kubectl warren: "+line, func(t *testing.T) {
+		t.Run("ACC-P14 the tenant is also that of the namespace that COMMAND is about, "+
+			"and of --tenant of kubectl warren: "+line, func(t *testing.T) {
 			words := strings.Fields(line)
 			if namespace, tenant := namespaceIn(words), tenantIn(words); namespace != want.namespace || tenant != want.tenant {
 				t.Errorf("namespace %q, tenant %q", namespace, tenant)

@@ -19,8 +19,8 @@ import (
 )
 
 // tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one that COMMAND names, else the
-// tenant of the namespace that COMMAND is about, or in which it acts. If the namespace doesn't exist, and the user is a sudoer of exactly one tenant, the result
-// is that tenant.
+// tenant of the namespace that COMMAND is about, or in which it acts. If the namespace doesn't exist, and the user is a
+// sudoer of exactly one tenant, the result is that tenant.
 func (c *call) tenantOf(ctx context.Context, me identity, named string) (string, error) {
 	if tenant := cmp.Or(c.tenant, named); tenant != "" {
 		return c.allowedTenant(ctx, me, tenant, "")

@@ -46,7 +46,8 @@ func TestManager(t *testing.T) {
 		"found by the manager's rights": func() (graph.Facts, error) { return graph.ReadFound(t.Context(), api, []string{"orders"}) },
 		"named":                         func() (graph.Facts, error) { return graph.Read(t.Context(), api, "orders") },
 	} {
-		t.Run("WEB-G11 to a manager who may read the LNamespace and not its namespace, the tenant is drawn once, as a tenant: "+name, func(t *testing.T) {
+		t.Run("WEB-G11 to a manager who may read the LNamespace and not its namespace, the tenant is drawn once, "+
+			"as a tenant: "+name, func(t *testing.T) {
 			facts, err := read()
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +58,8 @@ func TestManager(t *testing.T) {
 			}
 		})
 	}
-	t.Run("SUB-X25 tree shows a manager the root of the tenant by its name; what no LNamespace that may be read is named after may not exist", func(t *testing.T) {
+	t.Run("SUB-X25 tree shows a manager the root of the tenant by its name; "+
+		"a name without an LNamespace that the manager may read is an error", func(t *testing.T) {
 		view, _, unseen, err := gather.Walk(t.Context(), api, []string{"orders"})
 		if err != nil || view.Forest.Namespace("orders") == nil || len(unseen) != 1 {
 			t.Errorf("orders: %v, unseen %q", err, unseen)

@@ -70,7 +70,8 @@ spec:
 }
 
 func TestNamespaceOfTheContext(t *testing.T) {
-	const kubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"namespace": "b"}}]}`
+	const kubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"contexts": [{"name": "c", "context": {"namespace": "b"}}]}`
 	t.Run("SUB-X30 create and describe without --namespace or NAMESPACE act in the namespace of the kubeconfig's context", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "config")
 		if err := os.WriteFile(path, []byte(kubeconfig), 0o600); err != nil {

@@ -31,7 +31,8 @@ var signers = []string{"approve", "attest", "sign"}
 // isKnown reports whether the API server asks for a right with this verb, such as impersonate:user-info.
 func isKnown(verb string) bool {
 	word, _, _ := strings.Cut(verb, ":")
-	return verb == "" || verb == "*" || strings.HasPrefix(word, "impersonate-on") || slices.Contains(verbs, word) || slices.Contains(signers, word)
+	known := slices.Concat(verbs, signers, []string{"", "*", "impersonate-on"})
+	return slices.Contains(known, word)
 }
 
 // nameless are verbs of requests that are not about one object.

@@ -37,7 +37,8 @@ func TestExplainCreation(t *testing.T) {
 			}
 		})
 	}
-	t.Run("SUB-X26 to a manager who is no user of the tenant, the refusal names the command that adds the manager to the users", func(t *testing.T) {
+	t.Run("SUB-X26 to a manager who is no user of the tenant, the refusal names the command that adds the manager "+
+		"to the users", func(t *testing.T) {
 		api := interceptor.NewClient(clusterOf(t, &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}), interceptor.Funcs{
 			Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 				object.(*authenticationv1.SelfSubjectReview).Status.UserInfo.Username = "alice"

@@ -114,7 +114,8 @@ func (t *newTenant) addCreator(ctx context.Context, api client.Client, lns *unst
 		return err
 	}
 	subject := gather.SubjectOf(me)
-	if strings.HasPrefix(subject.Name, "system:") || strings.HasPrefix(subject.Name, "warren:") || strings.HasPrefix(subject.Namespace, "kube-") {
+	reserved := strings.HasPrefix(subject.Name, "system:") || strings.HasPrefix(subject.Name, "warren:")
+	if reserved || strings.HasPrefix(subject.Namespace, "kube-") {
 		return nil
 	}
 	entry, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&subject)

@@ -23,7 +23,7 @@ func TestCreator(t *testing.T) {
 		want   []any
 	}{
 		"ACC-W08 create-lns without a flag that names a person lists its caller as user": {"alice", newTenant{}, user("alice")},
-		"ACC-W08 create-lns without a flag that names a person lists its caller as user: an account": {"system:serviceaccount:ci:deployer", newTenant{},
+		"ACC-W08 so it does with a service account that calls it": {"system:serviceaccount:ci:deployer", newTenant{},
 			[]any{map[string]any{"kind": "ServiceAccount", "name": "deployer", "namespace": "ci"}}},
 		"ACC-W09 create-lns adds no user if a flag names anybody": {"admin", newTenant{managers: subjects{users: []string{"mia"}}}, nil},
 		"ACC-W09 create-lns adds nobody who can't be listed":      {"system:admin", newTenant{}, nil},
@@ -52,7 +52,8 @@ func TestSudoCommand(t *testing.T) {
 			"carol":  "kubectl sudo --tenant payments warren add carol --kind Group --tenant payments --list users",
 			"o'x; y": `kubectl sudo --tenant payments warren add 'o'\''x; y' --kind Group --tenant payments --list users`,
 		} {
-			l := &listed{tenant: "payments", kind: &invocation.Choice{Value: string(v1alpha1.SubjectGroup)}, list: &invocation.Choice{Value: listUsers}}
+			l := &listed{tenant: "payments", kind: &invocation.Choice{Value: string(v1alpha1.SubjectGroup)},
+				list: &invocation.Choice{Value: listUsers}}
 			if got := l.buildSudoCommand("add", name); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
