@@ -331,7 +331,7 @@ func (s *sources) bodyOf(ctx context.Context, slot copies.Slot, resource schema.
 	if kept := s.findBody(slot, content); kept != nil {
 		return kept, nil
 	}
-	read, err := s.share(slot.String(), func() (any, error) { return s.readSource(ctx, slot, resource) })
+	read, err := s.share(slot.ID(), func() (any, error) { return s.readSource(ctx, slot, resource) })
 	if err != nil {
 		return nil, err
 	}

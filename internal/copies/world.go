@@ -17,8 +17,11 @@ type Slot struct {
 	Name      string
 }
 
-// String is how logs name a slot.
+// String is how logs name a slot. It is no key: kinds of several groups may have one name. ID is one.
 func (s Slot) String() string { return s.Kind.Kind + " " + s.Namespace + "/" + s.Name }
+
+// ID tells a slot from every other, where a key must be a text.
+func (s Slot) ID() string { return s.Kind.String() + "/" + s.Namespace + "/" + s.Name }
 
 // At is the slot of the same kind and name in another namespace.
 func (s Slot) At(namespace string) Slot {

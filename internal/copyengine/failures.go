@@ -114,11 +114,12 @@ func (f *failures) recordRejection(slot copies.Slot, action copies.Action, err e
 }
 
 // recordOtherRole queues a slot again soon, because the copy of the Role may be on its way. After a few such tries the
-// copy is reported as rejected.
+// copy is reported as rejected. Until then the trouble has no text, so that after a start its namespace is not known:
+// what was reported before the start would be withdrawn for these tries.
 func (f *failures) recordOtherRole(slot copies.Slot, action copies.Action, err error) {
 	const soon = 3
 	if known := f.troubles.troubleAt(slot); known.reason == "" && known.tries < soon {
-		recorded := f.troubles.recordTry(slot, slotTrouble{text: err.Error()})
+		recorded := f.troubles.recordTry(slot, slotTrouble{})
 		f.queueAfter(slotKey(slot), copies.Backoff(time.Second/4, f.settings.Timing.ConflictMax, recorded.tries, slot))
 		return
 	}

@@ -83,6 +83,15 @@ func TestFailures(t *testing.T) {
 			ticked(true, "report a, acme"), known("a", false), known("acme", false), known("b", true),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "report a, acme"), known("a", true),
 		},
+		"PROP-R12 after a start, a namespace is not known while a copy in it waits for its Role, " +
+			"and is known when the copy counts as rejected": {
+			refused(at("a"), copies.OtherRoleError{}, "later Secret a/s"), ticked(true, "report a, acme"), known("a", false), known("b", true),
+			startedSlot(at("a"), "create Secret a/s"), refused(at("a"), copies.OtherRoleError{}, "later Secret a/s"), known("a", false),
+			startedSlot(at("a"), "create Secret a/s"), refused(at("a"), copies.OtherRoleError{}, "later Secret a/s"), known("a", false),
+			startedSlot(at("a"), "create Secret a/s"),
+			refused(at("a"), copies.OtherRoleError{}, "later Secret a/s", "event CopyRejected on Secret acme/s", "report a, acme"),
+			known("a", true),
+		},
 		"PROP-R9 no namespace is known before all work was tried once": {ticked(false), known("a", false), ticked(true), known("a", true)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -358,12 +358,13 @@ func TestTurns(t *testing.T) {
 		key  copyengine.Key
 		want string
 	}{
-		"PROP-Q2 the deletion of a RoleBinding comes first":        {slotTask(rights("a")), "acme 0 RoleBinding acme/rights 0 0 true"},
-		"PROP-Q5 a copy waits in the turn of its source":           {slotTask(at("a")), "acme 2 Secret acme/s 1 0 false"},
+		"PROP-Q2 the deletion of a RoleBinding comes first": {slotTask(rights("a")),
+			"acme 0 RoleBinding.rbac.authorization.k8s.io/acme/rights 0 0 true"},
+		"PROP-Q5 a copy waits in the turn of its source":           {slotTask(at("a")), "acme 2 Secret/acme/s 1 0 false"},
 		"PROP-Q5 a read of a source waits in the turn of its tree": {sourceTask(in("zeta", secret, "big")), "zeta 0  0 0 false"},
 		"PROP-Q5 the plan of a namespace is urgent":                {namespaceTask("a"), "acme 0  0 0 true"},
 		"PROP-Q7 copies of a large source count with their size, and follow one another": {slotTask(in("z", secret, "big")),
-			"zeta 2 Secret zeta/big 17 1048576 false"},
+			"zeta 2 Secret/zeta/big 17 1048576 false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := turn(test.key); got != test.want {

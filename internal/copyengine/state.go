@@ -276,7 +276,7 @@ func (s *State) TurnOf(key Key) fairqueue.Attributes {
 		return turn
 	}
 	action := w.Plan(key.Slot)
-	turn.Class, turn.Lane = 2, action.Source.String()
+	turn.Class, turn.Lane = 2, action.Source.ID()
 	if source := w.Sources.At(action.Source); source != nil {
 		turn.Burst = 1 + source.Size/largeBody
 		if source.Size >= largeBody && (action.Verb == copies.Create || action.Verb == copies.Update) {

@@ -48,7 +48,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil // controller-runtime would start every Runnable for a moment, although this process's file may not be in force
 		}
-		return m.Manager.Start(ctx)
+		return startUntilEnd(ctx, m.Manager.Start)
 	})
 	return running.Wait()
 }

@@ -12,6 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
+// defaultServer is the API server that client-go asks if no kubeconfig names one.
+const defaultServer = "http://localhost:8080"
+
 // Describe describes what went wrong, in one line, to the person who typed the command.
 func Describe(err error) string {
 	var request *url.Error
@@ -25,6 +28,9 @@ func Describe(err error) string {
 		return "the API server didn't answer in time: try a longer --request-timeout, or check --server and --context"
 	case ImpersonationRefused(err):
 		return "you may not impersonate the user or group of --as and --as-group: " + err.Error()
+	case errors.As(err, &request) && hostOf(request) == defaultServer:
+		return "no API server is named: there is no kubeconfig, or its context names no cluster; set KUBECONFIG or --kubeconfig (kubectl " +
+			"would ask " + defaultServer + ", and nothing answers there)"
 	case errors.As(err, &request):
 		return "can't reach the API server " + hostOf(request) + " (" + request.Err.Error() +
 			"): check --server, --context and the kubeconfig"

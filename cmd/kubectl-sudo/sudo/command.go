@@ -25,8 +25,9 @@ const (
 
 const long = `Run one command of kubectl with the rights of a tenant's sudoers: cluster-admin in its tree, and nowhere else.
 
-The tenant is the one that --tenant names, else the one that COMMAND names after lns, as in edit lns payments. If neither names one,
-it is the tenant of the namespace in which kubectl acts (-n, or the context's).
+The tenant is the one that --tenant names, else the one that COMMAND names: edit lns payments, warren get pods --tenant payments. If
+neither names one, it is the tenant of the namespace of -n, else of the one that COMMAND is about (get ns pay-web, warren tree pay-web),
+else of the context's. Objects in files, as of apply -f, are not read: add -n.
 
 kubectl sudo runs "kubectl COMMAND --as=USER --as-group=TENANT-sudoers". USER is your own name. If you are a sudoer only as a member of
 a group, or as a service account, USER is warren:sudo:TENANT. The API server's audit log has this under your name, with the text of
@@ -124,6 +125,11 @@ func (c *call) validateFlags(flags *pflag.FlagSet) error {
 		return fmt.Errorf("--reason has no text: its value is %q, a command of kubectl", c.reason)
 	case strings.ContainsFunc(c.reason, unicode.IsControl):
 		return fmt.Errorf("--reason %q holds a control character: it must be one line of text", c.reason)
+	case strings.ContainsFunc(c.reason, hidesText):
+		return fmt.Errorf("--reason %+q holds a character that breaks the line or turns the direction of text: write plain text", c.reason)
 	}
 	return nil
 }
+
+// hidesText reports whether a log that holds the character would show something else than was written.
+func hidesText(r rune) bool { return unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) }

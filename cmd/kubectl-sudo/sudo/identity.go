@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -45,8 +47,9 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 }
 
 // checkImpersonation returns an error if a proxy in front of the API server drops the headers of impersonation: then
-// kubectl would act with the user's own rights, and report only those. Every other problem is left to kubectl. For
-// example, the API server refuses this review if impersonation is constrained to namespaces.
+// kubectl would act with the user's own rights, and report only those. It also returns one if a gateway refuses them.
+// Every other problem is left to kubectl. For example, the API server refuses this review if impersonation is
+// constrained to namespaces.
 func (c *call) checkImpersonation(ctx context.Context, me identity, tenant string) error {
 	group := v1alpha1.SudoersGroup(tenant)
 	api, err := c.buildClient(rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{group}})
@@ -54,12 +57,23 @@ func (c *call) checkImpersonation(ctx context.Context, me identity, tenant strin
 		return err
 	}
 	self, err := ownrights.Identify(ctx, api)
+	if isGatewayRefusal(err) {
+		return fmt.Errorf("a gateway in front of the API server refuses impersonation, which sudo needs (its answer: %w): use a kubeconfig "+
+			"that reaches the API server without it, or ask its admin to let you impersonate user %s and group %s",
+			err, me.impersonatedUser(tenant), group)
+	}
 	if err != nil || slices.Contains(self.Groups, group) {
 		return nil //nolint:nilerr // without an answer, kubectl itself shows what is wrong
 	}
 	return fmt.Errorf("a proxy in front of the API server drops the headers Impersonate-User and Impersonate-Group, so sudo has no effect "+
 		"(the API server sees %s without group %s): use a kubeconfig that reaches the API server without this proxy",
 		self.Username, group)
+}
+
+// isGatewayRefusal reports whether a 403 is not the API server's own, such as the one of Teleport: "impersonation request
+// has been denied". Every 403 of the API server's authorizer says what the user cannot do.
+func isGatewayRefusal(err error) bool {
+	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), " cannot ")
 }
 
 // identityOf derives the identity from the user's rights. Rules that don't concern impersonation are ignored.

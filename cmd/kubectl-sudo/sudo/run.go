@@ -3,6 +3,7 @@
 package sudo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ type call struct {
 	agent   string
 
 	tenant, reason string // --tenant, --reason
+	about          string // the namespace that COMMAND is about, as in get ns NAME; "" if it names none
 	listing        bool   // --list
 
 	flags      *genericclioptions.ConfigFlags
@@ -116,7 +118,8 @@ func (c *call) runSudo(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
-	tenant, err := c.tenantOf(ctx, me, named)
+	c.about = namespaceIn(words)
+	tenant, err := c.tenantOf(ctx, me, cmp.Or(named, tenantIn(words)))
 	if err != nil {
 		return err
 	}

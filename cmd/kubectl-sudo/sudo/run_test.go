@@ -61,6 +61,12 @@ func TestRefusals(t *testing.T) {
 			there, []string{"--reason", "get", "secrets"}, `--reason has no text: its value is "get", a command of kubectl`},
 		"a reason of two lines": {there, []string{"--reason", "a\nb", "get", "pods"},
 			`--reason "a\nb" holds a control character: it must be one line of text`},
+		"ACC-P16 a --reason that turns the direction of text is refused": {there,
+			[]string{"--reason", "fix \u202e42-CNI", "get", "pods"},
+			`--reason "fix \u202e42-CNI" holds a character that breaks the line or turns the direction of text: write plain text`},
+		"ACC-P16 a --reason with a line separator is refused": {there,
+			[]string{"--reason", "a\u2028b", "get", "pods"},
+			`--reason "a\u2028b" holds a character that breaks the line or turns the direction of text: write plain text`},
 		"no tenant":          {there, []string{"--tenant=", "get", "pods"}, "--tenant is empty: name a tenant, or leave it out"},
 		"list takes nothing": {there, []string{"--list", "get", "pods"}, `--list takes no COMMAND, but "get" is given`},
 		"no server": {there, []string{"-s", nowhere, "get", "pods"}, "can't reach the API server " + nowhere +

@@ -18,14 +18,17 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named after lns, else the
-// tenant of the namespace. If the namespace doesn't exist, and the user is a sudoer of exactly one tenant, the result
-// is that tenant.
+// tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one that COMMAND names, else the
+// tenant of the namespace that COMMAND is about, or in which it acts. If the namespace doesn't exist, and the user is a
+// sudoer of exactly one tenant, the result is that tenant.
 func (c *call) tenantOf(ctx context.Context, me identity, named string) (string, error) {
 	if tenant := cmp.Or(c.tenant, named); tenant != "" {
 		return c.allowedTenant(ctx, me, tenant, "")
 	}
 	name, said, err := c.targetNamespace()
+	if c.about != "" && *c.flags.Namespace == "" {
+		name, said = c.about, true
+	}
 	switch {
 	case err != nil:
 		return "", err

@@ -33,24 +33,25 @@ type document struct {
 // Command is the command "describe NS".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "describe NAMESPACE", SuggestFor: []string{"namespace"},
+		Use: "describe [NAMESPACE]", SuggestFor: []string{"namespace"},
 		Short: "Show what a namespace is in its tree: its place, what it inherits and holds, what is wrong",
 		Long: "Show what a namespace is in its tree: its place, limits, what it inherits and from where, copies and sources, conditions and " +
-			"Events.\n" +
+			"Events. Without a name, it is the namespace of the kubeconfig's context.\n" +
 			"It needs no rights but those that the users of a tenant have there. The last line names kinds that you may not list, and instances\n" +
 			"of a template are shown only to those who may list namespaces. Of a kind in mode All, only sources with a label are shown.\n" +
 			"The limits are those of the tenant's LNamespace, <unknown> if you may not read it, and <none> for a namespace in no tree.",
 		Example:           "  kubectl warren describe pay-web",
-		Args:              invocation.ExactlyAsUsage("one namespace"),
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}
 	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
 		invocation.OutputName)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := invocation.CheckNamespaces(args...); err != nil {
+		name, err := nameOf(cmd, inv, args)
+		if err != nil {
 			return err
 		}
-		found, err := Read(cmd.Context(), inv, args[0])
+		found, err := Read(cmd.Context(), inv, name)
 		if err != nil {
 			return err
 		}
@@ -61,6 +62,18 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		return inv.PrintReport(output.Value, found, document{invocation.DocumentOf("NamespaceDescription"), found})
 	}
 	return cmd
+}
+
+// nameOf returns the namespace that is to be described.
+func nameOf(cmd *cobra.Command, inv *invocation.Invocation, args []string) (name string, err error) {
+	if len(args) == 1 {
+		return args[0], invocation.CheckNamespaces(args[0])
+	}
+	name, err = inv.NamespaceOf()
+	if len(args) > 1 || errors.Is(err, invocation.ErrNoNamespace) {
+		return "", fmt.Errorf("name one namespace, not %d: %s NAMESPACE", len(args), cmd.CommandPath())
+	}
+	return name, err
 }
 
 // Read describes the namespace called name; its error is NotFound if there is none. Warnings on ErrOut name what the
@@ -108,7 +121,8 @@ func describeManaged(ctx context.Context, inv *invocation.Invocation, api client
 	} else if err != nil {
 		return nil, fmt.Errorf("read LNamespace %s: %w", string(unseen), err)
 	}
-	terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not read namespace %s: only what its LNamespace says is shown\n", unseen)
+	terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not read namespace %s: only what its LNamespace says is shown\n",
+		string(unseen))
 	view := gather.EmptyView()
 	view.Partial = true
 	view.Forest = view.Forest.WithNamespace(&forest.Namespace{Name: tenant.Name, Labels: map[string]string{

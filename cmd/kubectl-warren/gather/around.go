@@ -27,6 +27,9 @@ func gatherSurroundings(ctx context.Context, api client.Client, name string) (tr
 	view := EmptyView()
 	view.Partial = true
 	seen, err := step{name: name}.readNamespaceSight(ctx, api)
+	if err == nil && seen.unseen {
+		err = UnseenError(name)
+	}
 	if err != nil || seen.namespace == nil {
 		return view, err
 	}
@@ -56,7 +59,7 @@ func gatherSurroundings(ctx context.Context, api client.Client, name string) (tr
 func Below(ctx context.Context, api client.Client, name string) (tree.View, error) {
 	view, err := Forest(ctx, api)
 	if failure.Refused(err) {
-		view, _, err = Walk(ctx, api, []string{name})
+		view, _, _, err = Walk(ctx, api, []string{name})
 	}
 	return view, err
 }

@@ -37,7 +37,7 @@ type OwnTrees struct {
 	Namespaces []OwnNamespace
 	// Closed are the namespaces whose children the user may not read.
 	Closed []string
-	// Unseen are the tenants that the user's rights name, and in whose namespaces the user may read nothing.
+	// Unseen are the tenants that the user's rights or --tenant name, and in whose namespaces the user may read nothing.
 	Unseen []string
 }
 
@@ -55,7 +55,7 @@ func FindOwnTrees(ctx context.Context, api client.Client, root string, homes []s
 		} else if tenant == root {
 			tops = []string{top} // the user may not read what is above it
 		}
-		view, own.Closed, err = Walk(ctx, api, tops)
+		view, own.Closed, own.Unseen, err = Walk(ctx, api, tops)
 	case failure.Refused(err):
 		if tops, err = FindTops(ctx, api, homes, "name one with --tenant"); err != nil {
 			return own, err
@@ -196,8 +196,13 @@ func subjectsOf(user authenticationv1.UserInfo) []string {
 	for _, group := range user.Groups {
 		all = append(all, v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: group}.String())
 	}
+	return append(all, SubjectOf(user).String())
+}
+
+// SubjectOf returns the entry in a tenant's list that names this user.
+func SubjectOf(user authenticationv1.UserInfo) v1alpha1.Subject {
 	if namespace, name, err := serviceaccount.SplitUsername(user.Username); err == nil {
-		return append(all, v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: namespace, Name: name}.String())
+		return v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: namespace, Name: name}
 	}
-	return append(all, v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: user.Username}.String())
+	return v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: user.Username}
 }

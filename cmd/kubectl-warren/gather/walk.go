@@ -25,7 +25,7 @@ type step struct {
 	name, parent string
 	bound        bool
 	reported     bool // the operator reports that it is there, so it counts even if it can't be read
-	found        bool // the user didn't name it, so that it is no error if the user may read nothing in it
+	found        bool // the user didn't name it: the user's rights, or an LNamespace, show that it is there
 }
 
 // sight is the result of a step.
@@ -33,25 +33,24 @@ type sight struct {
 	namespace  *forest.Namespace // nil if it doesn't exist or isn't below the step's parent, or if nothing readable shows that it exists
 	conditions []metav1.Condition
 	closed     bool // the user may not read the namespace's children
-	unseen     bool // the user may read nothing in a namespace that was found
+	unseen     bool // the user may read nothing in a namespace at which the walk begins
 	subs       []*v1alpha1.SubNamespace
 	next       []step
 }
 
 // Walk goes down from the namespaces called names. In each it reads what a user without cluster-wide rights may read:
 // its Namespace, its SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces
-// whose children the user may not read.
-func Walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
+// whose children the user may not read. unseen are the roots in which the user may read nothing, and whose LNamespace
+// the user may read, as managers may: the view has them by their names alone.
+func Walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed, unseen []string, err error) {
 	var level []step
 	for _, name := range names {
 		level = append(level, step{name: name})
 	}
-	view, closed, _, err = readLevels(ctx, api, level)
-	return view, closed, err
+	return readLevels(ctx, api, level)
 }
 
-// WalkFound is Walk from tops that FindTops has found. unseen are those in which the user may read nothing: the view
-// has them as roots, by their names alone.
+// WalkFound is Walk from tops that FindTops has found, so that it asks for no LNamespace.
 func WalkFound(ctx context.Context, api client.Reader,
 	tops []string) (view tree.View, closed, unseen []string, err error) {
 	var level []step
@@ -104,7 +103,9 @@ func readLevel(ctx context.Context, api client.Reader, level []step) ([]sight, e
 	group.SetLimit(AtOnce)
 	for i, s := range level {
 		group.Go(func() (err error) {
-			sights[i], err = s.readNamespaceSight(ctx, api)
+			if sights[i], err = s.readNamespaceSight(ctx, api); err == nil && sights[i].unseen && !s.found {
+				err = checkHasTenant(ctx, api, s.name)
+			}
 			return err
 		})
 	}
@@ -117,6 +118,19 @@ type UnseenError string
 func (e UnseenError) Error() string {
 	return fmt.Sprintf("namespace %q does not exist, or you may not read it; ask a manager of the tenant for access",
 		string(e))
+}
+
+// checkHasTenant returns an UnseenError unless the user may read the LNamespace called name, and so knows that its
+// namespace is there.
+func checkHasTenant(ctx context.Context, api client.Reader, name string) error {
+	err := api.Get(ctx, client.ObjectKey{Name: name}, &v1alpha1.LNamespace{})
+	if failure.Unavailable(err) {
+		return UnseenError(name)
+	}
+	if err != nil {
+		return fmt.Errorf("read LNamespace %s: %w", name, err)
+	}
+	return nil
 }
 
 func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight, error) {
@@ -135,9 +149,7 @@ func (s step) readNamespaceSight(ctx context.Context, api client.Reader) (sight,
 	}
 	found.closed = failure.Refused(err)
 	if unread && found.closed && s.parent == "" {
-		if found.unseen = s.found; !s.found {
-			return sight{}, UnseenError(s.name)
-		}
+		found.unseen = true
 		return found, nil
 	}
 

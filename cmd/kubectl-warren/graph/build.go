@@ -7,6 +7,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // Facts are what could be read of a cluster, by lists or from caches. The slices may be in any order.
@@ -152,7 +153,8 @@ func (b *builder) buildNode(from *tree.Node) *Node {
 func (b *builder) kindOf(n *tree.Node) Kind {
 	switch n.Type {
 	case tree.TypeRoot:
-		if b.View.Forest.Namespace(n.Name).TenantUID() != "" {
+		root := b.View.Forest.Namespace(n.Name)
+		if root.TenantUID() != "" || b.tenants[n.Name] != nil && b.isOf(root, b.tenants[n.Name]) {
 			return KindTenant
 		}
 		return KindRoot
@@ -169,6 +171,12 @@ func (b *builder) kindOf(n *tree.Node) Kind {
 		return KindMissing
 	}
 	return KindUnmanaged
+}
+
+// isOf reports whether a namespace is the root of a tenant. A namespace that only a walk has named has no UID: the user
+// may not read it, so nothing shows that its LNamespace is not that of its name.
+func (b *builder) isOf(root *forest.Namespace, tenant *v1alpha1.LNamespace) bool {
+	return b.View.Partial && root.UID == "" || v1alpha1.RecordsUID(root.TenantUID(), string(tenant.UID))
 }
 
 // findSub returns the SubNamespace name in parent, or nil.
@@ -201,8 +209,7 @@ func (b *builder) unmadeBelow(parent string) []*Node {
 func (b *builder) strayNodes() []*Node {
 	var nodes []*Node
 	for _, tenant := range b.tenants {
-		if made := b.View.Forest.Namespace(tenant.Name); made != nil &&
-			v1alpha1.RecordsUID(made.TenantUID(), string(tenant.UID)) {
+		if made := b.View.Forest.Namespace(tenant.Name); made != nil && b.isOf(made, tenant) {
 			continue
 		}
 		n := &Node{ID: string(OfTenant) + "/" + tenant.Name, Name: tenant.Name, Kind: KindUnmadeTenant, Problems: []Condition{},

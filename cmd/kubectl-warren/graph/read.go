@@ -29,8 +29,8 @@ func Read(ctx context.Context, api client.Reader, roots ...string) (Facts, error
 	case failure.Refused(err) && len(roots) == 0:
 		return Facts{}, ErrNoRoot
 	case failure.Refused(err):
-		view, closed, err := gather.Walk(ctx, api, roots)
-		return factsOf(ctx, api, view, closed, nil, err)
+		view, closed, unseen, err := gather.Walk(ctx, api, roots)
+		return factsOf(ctx, api, view, closed, unseen, err)
 	case err != nil:
 		return Facts{}, err
 	}

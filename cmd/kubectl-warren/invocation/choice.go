@@ -25,10 +25,16 @@ func (c *Choice) Type() string { return strings.Join(c.allowed, "|") }
 // Set refuses a word that is not allowed, so that it is reported before any request is made.
 func (c *Choice) Set(value string) error {
 	if !slices.Contains(c.allowed, value) {
-		return fmt.Errorf("must be %s or %s", strings.Join(c.allowed[:len(c.allowed)-1], ", "), c.allowed[len(c.allowed)-1])
+		return fmt.Errorf("must be %s", c.DescribeAllowed())
 	}
 	c.Value = value
 	return nil
+}
+
+// DescribeAllowed returns the allowed words as text, such as "none, client or server".
+func (c *Choice) DescribeAllowed() string {
+	last := len(c.allowed) - 1
+	return strings.Join(c.allowed[:last], ", ") + " or " + c.allowed[last]
 }
 
 // AddChoice gives cmd a flag that takes one of the words allowed, and completes these words.

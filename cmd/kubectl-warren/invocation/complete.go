@@ -35,6 +35,16 @@ func (inv *Invocation) CompleteFirst(most int) cobra.CompletionFunc {
 // namespaces.
 func (inv *Invocation) CompleteNamespaces(cmd *cobra.Command, named []string,
 	begun string) ([]string, cobra.ShellCompDirective) {
+	return inv.completeNodes(cmd, named, begun, func(*tree.Node) bool { return true })
+}
+
+// CompleteRoots offers the roots of trees, as values of --tenant; none where the user may not list namespaces.
+func (inv *Invocation) CompleteRoots(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return inv.completeNodes(cmd, nil, begun, func(node *tree.Node) bool { return node.Type == tree.TypeRoot })
+}
+
+func (inv *Invocation) completeNodes(cmd *cobra.Command, named []string, begun string,
+	isOffered func(*tree.Node) bool) ([]string, cobra.ShellCompDirective) {
 	inv.BoundCompletion(cmd)
 	api, err := inv.Connect()
 	if err != nil {
@@ -46,7 +56,7 @@ func (inv *Invocation) CompleteNamespaces(cmd *cobra.Command, named []string,
 	}
 	var names []string
 	for node := range tree.Existing(view.All()) {
-		if strings.HasPrefix(node.Name, begun) && !slices.Contains(named, node.Name) {
+		if isOffered(node) && strings.HasPrefix(node.Name, begun) && !slices.Contains(named, node.Name) {
 			names = append(names, node.Name)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // AddTenant gives cmd the flag --tenant.
 func (inv *Invocation) AddTenant(cmd *cobra.Command) *string {
 	tenant := cmd.Flags().String("tenant", "", "Only the tree that begins at this namespace, such as the root of a tenant")
-	if err := cmd.RegisterFlagCompletionFunc("tenant", inv.CompleteNamespaces); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("tenant", inv.CompleteRoots); err != nil {
 		panic(err) // the flag was just added
 	}
 	return tenant

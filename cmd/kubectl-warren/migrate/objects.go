@@ -169,9 +169,5 @@ func (p *planner) planFinishPhase() {
 
 func sortedSlots[V any](slots map[copies.Slot]V) []copies.Slot {
 	return slices.SortedFunc(maps.Keys(slots),
-		func(a, b copies.Slot) int { return strings.Compare(slotKey(a), slotKey(b)) })
-}
-
-func slotKey(slot copies.Slot) string {
-	return strings.Join([]string{slot.Kind.String(), slot.Namespace, slot.Name}, "/")
+		func(a, b copies.Slot) int { return strings.Compare(a.ID(), b.ID()) })
 }

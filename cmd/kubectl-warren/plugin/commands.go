@@ -77,12 +77,16 @@ func asPlugin(inv *invocation.Invocation, command *cobra.Command, displayName st
 	command.SetOut(inv.Streams.Out)
 	command.SetErr(inv.Streams.ErrOut)
 	inv.Flags.AddFlags(command.PersistentFlags())
-	command.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return refuseNamespace(cmd) }
+	command.PersistentPreRunE = refuseNamespace
 	return command
 }
 
-// refuseNamespace fails where --namespace is given to a command that would ignore it.
-func refuseNamespace(cmd *cobra.Command) error {
+// refuseNamespace fails where --namespace is given to a command that would ignore it. Words that a group of commands
+// doesn't know are a fault that the group itself reports.
+func refuseNamespace(cmd *cobra.Command, words []string) error {
+	if cmd.HasSubCommands() && len(words) > 0 {
+		return nil
+	}
 	if cmd.Flags().Changed("namespace") && cmd.Annotations[invocation.UsesNamespace] == "" {
 		return fmt.Errorf("--namespace is not used by this command")
 	}
@@ -107,6 +111,11 @@ func requireSubcommand(group *cobra.Command) {
 	group.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if words := cmd.Flags().Args(); cmd == group && len(words) > 0 { // the flag belongs to a command that group doesn't have
 			return unknownSubcommand(cmd, words[0])
+		}
+		if missing := (*pflag.ValueRequiredError)(nil); errors.As(err, &missing) {
+			if choice, is := missing.GetFlag().Value.(*invocation.Choice); is {
+				return fmt.Errorf("%w: it must be %s", err, choice.DescribeAllowed())
+			}
 		}
 		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
 			return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())

@@ -179,6 +179,15 @@ func TestRefusals(t *testing.T) {
 			`invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
 		"no server": {"kubectl-warren tree -o json -s " + nowhere, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: " +
 			"connect: connection refused): check --server, --context and the kubeconfig"},
+		"SUB-X27 an unknown command is named as such, also with --namespace": {"kubectl-warren creat x -n payments",
+			`unknown command "creat" for "kubectl warren": did you mean create or create-lns?`},
+		"SUB-X27 a flag without its value is refused with the values that it takes": {"kubectl-warren create x -n b --dry-run",
+			"flag needs an argument: --dry-run: it must be none, client or server"},
+		"SUB-X28 without a kubeconfig, the error is that there is none": {"kubectl-warren tree",
+			"no API server is named: there is no kubeconfig, or its context names no cluster; set KUBECONFIG or --kubeconfig (kubectl would ask " +
+				"http://localhost:8080, and nothing answers there)"},
+		"SUB-X29 trace without a namespace asks for one": {"kubectl-warren trace secret/x",
+			"no namespace is named, and the kubeconfig's context has none: add -n NAMESPACE"},
 		"no context": {"kubectl-warren tree --context nope",
 			`finding the API server by the kubeconfig and flags: context "nope" does not exist`},
 		"no kubeconfig": {"kubectl-warren tree --kubeconfig /nofile", "finding the API server by the kubeconfig and flags: stat /nofile: no " +

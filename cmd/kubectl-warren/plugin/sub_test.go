@@ -1,6 +1,8 @@
 package plugin_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,4 +67,23 @@ spec:
 			}
 		})
 	}
+}
+
+func TestNamespaceOfTheContext(t *testing.T) {
+	const kubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"contexts": [{"name": "c", "context": {"namespace": "b"}}]}`
+	t.Run("SUB-X30 create and describe without --namespace or NAMESPACE act in the namespace of the kubeconfig's context", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(path, []byte(kubeconfig), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := run(t, "kubectl-warren", "create", "a", "--dry-run=client", "-o", "yaml", "--kubeconfig", path)
+		if !strings.Contains(got.out, "  name: a\n  namespace: b\n") {
+			t.Errorf("create: %+v", got)
+		}
+		got = run(t, "kubectl-warren", "describe", "--kubeconfig", path, "-s", nowhere)
+		if !strings.Contains(got.errOut, "can't reach the API server") {
+			t.Errorf("describe: %+v", got)
+		}
+	})
 }

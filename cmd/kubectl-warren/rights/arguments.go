@@ -20,9 +20,20 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// verbs are offered by the shell's completion. Other verbs are accepted, too.
+// verbs are offered by the shell's completion. Other verbs are accepted with a Warning: API servers that extend the
+// cluster may have some.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate",
 	"use"}
+
+// signers are the verbs of the API server on kind signers. All other verbs are unknown to it.
+var signers = []string{"approve", "attest", "sign"}
+
+// isKnown reports whether the API server asks for a right with this verb, such as impersonate:user-info.
+func isKnown(verb string) bool {
+	word, _, _ := strings.Cut(verb, ":")
+	known := slices.Concat(verbs, signers, []string{"", "*", "impersonate-on"})
+	return slices.Contains(known, word)
+}
 
 // nameless are verbs of requests that are not about one object.
 var nameless = []string{"create", "list", "watch", "deletecollection"}
@@ -36,6 +47,9 @@ func readQuestion(inv *invocation.Invocation, cmd *cobra.Command,
 	namespace, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, Question{}, err
+	}
+	if !isKnown(verb) {
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the API server itself has no verb %q: the answer is about what roles allow\n", verb)
 	}
 	asked := Question{Verb: verb, Resource: resource, Subresource: subresource, Namespace: namespace}
 	reporter, question, namespaced, err := ReadQuestion(cmd.Context(), inv, asked)

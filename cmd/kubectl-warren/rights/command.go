@@ -173,13 +173,14 @@ func NewReporter(inv *invocation.Invocation) (*Reporter, error) {
 // read.
 func readTreeOf(api client.Reader) func(context.Context, string) ([]string, []string, error) {
 	return func(ctx context.Context, root string) (names, closed []string, err error) {
+		var unseen []string
 		view, err := gather.Forest(ctx, api)
 		if failure.Refused(err) {
-			view, closed, err = gather.Walk(ctx, api, []string{root})
+			view, closed, unseen, err = gather.Walk(ctx, api, []string{root})
 		}
-		var unseen gather.UnseenError
+		var unread gather.UnseenError
 		switch {
-		case errors.As(err, &unseen):
+		case errors.As(err, &unread), len(unseen) > 0:
 			return nil, []string{root}, nil
 		case err != nil:
 			return nil, nil, err

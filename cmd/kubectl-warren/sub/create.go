@@ -2,6 +2,7 @@ package sub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/ownrights"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -36,22 +38,25 @@ func (n *newChild) addFlags(cmd *cobra.Command) {
 func createCommand(inv *invocation.Invocation) *cobra.Command {
 	n := &newChild{}
 	cmd := &cobra.Command{
-		Use:         "create NAME -n PARENT",
-		Short:       "Create a sub-namespace of the namespace that --namespace names",
-		Long:        "Create a sub-namespace of the namespace that --namespace names, by a SubNamespace. You need ClusterRole admin there.",
-		Example:     "  kubectl warren create pay-web -n payments --wait",
-		Annotations: map[string]string{invocation.UsesNamespace: "yes"},
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 || *inv.Flags.Namespace == "" {
-				return fmt.Errorf("name one sub-namespace, and its parent with --namespace: %s NAME -n PARENT", cmd.CommandPath())
-			}
-			return nil
-		},
+		Use:   "create NAME -n PARENT",
+		Short: "Create a sub-namespace of the namespace that --namespace names",
+		Long: "Create a sub-namespace of the namespace that --namespace or else the kubeconfig's context names, by a SubNamespace. You need\n" +
+			"ClusterRole admin there.",
+		Example:           "  kubectl warren create pay-web -n payments --wait",
+		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	n.addFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return createSub(cmd.Context(), inv, *inv.Flags.Namespace, args[0], n)
+		parent, err := inv.NamespaceOf()
+		switch {
+		case len(args) != 1, errors.Is(err, invocation.ErrNoNamespace):
+			return fmt.Errorf("name one sub-namespace, and its parent with --namespace: %s NAME -n PARENT", cmd.CommandPath())
+		case err != nil:
+			return err
+		}
+		return createSub(cmd.Context(), inv, parent, args[0], n)
 	}
 	return cmd
 }
@@ -76,7 +81,7 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 		return err
 	}
 	if err := n.change.ClientFor(api).Create(ctx, sub); err != nil {
-		return withoutRight(err, parent)
+		return explainCreation(ctx, api, err, parent)
 	}
 	if n.wait && n.change.IsStored() {
 		if sub, err = awaitReady(ctx, api, sub); err != nil {
@@ -107,11 +112,23 @@ func checkNameFree(ctx context.Context, api client.Reader, parent, name string) 
 	return err
 }
 
-// withoutRight adds advice to RBAC's refusal to create in parent. RBAC refuses in the same words whether that namespace
-// exists or not.
-func withoutRight(err error, parent string) error {
+// explainCreation adds advice to RBAC's refusal to create in parent. RBAC refuses in the same words whether that
+// namespace exists or not. If the caller may read the LNamespace of that name, it exists, and the caller is a manager or
+// sudoer who is no user.
+func explainCreation(ctx context.Context, api client.Client, err error, parent string) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot create resource") {
 		return err
+	}
+	if api.Get(ctx, client.ObjectKey{Name: parent}, &v1alpha1.LNamespace{}) == nil {
+		if me, failed := ownrights.Identify(ctx, api); failed == nil {
+			subject := gather.SubjectOf(me)
+			name := subject.Name
+			if subject.Kind == v1alpha1.SubjectServiceAccount {
+				name = subject.Namespace + ":" + name + " --kind ServiceAccount"
+			}
+			return fmt.Errorf("%w; you are not among the users of tenant %s, so add yourself: kubectl warren add %s --tenant %s --list users",
+				err, parent, name, parent)
+		}
 	}
 	return fmt.Errorf("%w; namespace %s does not exist, or you may not make sub-namespaces in it: check the name, or ask a manager of its "+
 		"tenant or a cluster admin for the right", err, parent)

@@ -4,14 +4,20 @@ package tenant
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/ownrights"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
@@ -30,6 +36,9 @@ func CreateCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create-lns NAME",
 		Short: "Create an LNamespace: a tenant with its root namespace",
+		Long: "Create an LNamespace: a tenant with its root namespace. Without any flag that names a person, the tenant is yours: you are\n" +
+			"its user, manager and sudoer. If you name anybody, the lists are as you name them, except that you become the manager or the\n" +
+			"sudoer of a tenant that would have none.",
 		Example: "  kubectl warren create-lns payments --manager mia --user alice --user-group pay-devs --sudoer bob --cost-center 4711\n" +
 			"  kubectl warren create-lns payments --user-serviceaccount ci:deployer --dry-run=client -o yaml",
 		Args:              invocation.ExactlyAsUsage("one LNamespace"),
@@ -61,6 +70,9 @@ func createTenant(ctx context.Context, inv *invocation.Invocation, tenant *newTe
 	if err != nil {
 		return err
 	}
+	if err := tenant.addCreator(ctx, api, lns); err != nil {
+		return err
+	}
 	if err := tenant.change.ClientFor(api).Create(ctx, lns); apierrors.IsNotFound(err) {
 		return fmt.Errorf("this cluster doesn't serve lnamespaces.%s: install Warren first", v1alpha1.Domain)
 	} else if err != nil {
@@ -86,4 +98,29 @@ func (t *newTenant) newLNamespace(name string) (*unstructured.Unstructured, erro
 		lns.Spec.Billing = &v1alpha1.Billing{CostCenter: t.costCenter, Owner: t.owner}
 	}
 	return change.ManifestOf(lns)
+}
+
+// addCreator lists the caller as a user, if no flag names anybody: the operator makes the caller a manager and a sudoer
+// then, and neither may work in the namespaces that they make. A caller who can't be listed is left out.
+func (t *newTenant) addCreator(ctx context.Context, api client.Client, lns *unstructured.Unstructured) error {
+	if len(t.users.joinSubjects())+len(t.managers.joinSubjects())+len(t.sudoers.joinSubjects()) > 0 {
+		return nil
+	}
+	me, err := ownrights.Identify(ctx, api)
+	if failure.Refused(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	subject := gather.SubjectOf(me)
+	reserved := strings.HasPrefix(subject.Name, "system:") || strings.HasPrefix(subject.Name, "warren:")
+	if reserved || strings.HasPrefix(subject.Namespace, "kube-") {
+		return nil
+	}
+	entry, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&subject)
+	if err != nil {
+		return err
+	}
+	return unstructured.SetNestedSlice(lns.Object, []any{entry}, "spec", "users")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,7 +68,7 @@ func listCommand(inv *invocation.Invocation, cmd *cobra.Command, edit edit) *cob
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.Annotations = map[string]string{invocation.UsesNamespace: "yes"}
 	cmd.Flags().StringVar(&l.tenant, "tenant", "", "The tenant, by the name of its LNamespace")
-	if err := cmd.RegisterFlagCompletionFunc("tenant", inv.CompleteNamespaces); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("tenant", inv.CompleteRoots); err != nil {
 		panic(err) // the flag was just added
 	}
 	l.list = invocation.AddChoice(cmd, "list", "", "", "The list of the LNamespace", listUsers, listManagers, listSudoers)
@@ -101,7 +102,7 @@ func (l *listed) changeList(ctx context.Context, inv *invocation.Invocation, nam
 	lns := &v1alpha1.LNamespace{}
 	var done bool
 	err = retry.RetryOnConflict(untilOthersRest, func() error {
-		if err := l.readTenant(ctx, api, lns); err != nil {
+		if err := l.readTenant(ctx, api, verb, name, lns); err != nil {
 			return err
 		}
 		before, present := lns.DeepCopy(), l.listOf(lns)
@@ -127,16 +128,33 @@ func (l *listed) changeList(ctx context.Context, inv *invocation.Invocation, nam
 	return change.PrintDone(inv, lns, l.change, fmt.Sprintf("changed: %s %s its %s", subject, direction, l.list.Value))
 }
 
-func (l *listed) readTenant(ctx context.Context, api client.Client, lns *v1alpha1.LNamespace) error {
+func (l *listed) readTenant(ctx context.Context, api client.Client, verb, name string, lns *v1alpha1.LNamespace) error {
 	err := api.Get(ctx, client.ObjectKey{Name: l.tenant}, lns)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("--tenant: there is no tenant %s: kubectl warren ns shows yours", l.tenant)
 	case failure.Refused(err):
-		return fmt.Errorf("you may not change the lists of tenant %s, or it does not exist: ask one of its managers or, as a sudoer, begin the "+
-			"command with kubectl sudo", l.tenant)
+		return fmt.Errorf("you may not change the lists of tenant %s, or it does not exist: ask one of its managers or, as a sudoer: %s",
+			l.tenant, l.buildSudoCommand(verb, name))
 	}
 	return err
+}
+
+// buildSudoCommand returns the command line that makes the change with sudo.
+func (l *listed) buildSudoCommand(verb, name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@.:_-/", r)
+	}) {
+		name = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	}
+	words := []string{"kubectl sudo --tenant", l.tenant, "warren", verb, name}
+	if l.kind.Value != string(v1alpha1.SubjectUser) {
+		words = append(words, "--kind", l.kind.Value)
+	}
+	if l.namespace != "" {
+		words = append(words, "--namespace", l.namespace)
+	}
+	return strings.Join(append(words, "--tenant", l.tenant, "--list", l.list.Value), " ")
 }
 
 func (l *listed) listOf(lns *v1alpha1.LNamespace) *[]v1alpha1.Subject {

@@ -59,7 +59,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 
 func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name, operator string) (*Trace, error) {
 	ctx := cmd.Context()
-	namespace, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
+	namespace, err := inv.NamespaceOf()
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func readForest(ctx context.Context, inv *invocation.Invocation, api client.Clie
 	}
 	var closed, unseen []string
 	if len(names) > 0 {
-		view, closed, err = gather.Walk(ctx, api, names)
+		view, closed, unseen, err = gather.Walk(ctx, api, names)
 	} else {
 		view, closed, unseen, err = walkOwn(ctx, inv, api)
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -140,6 +141,8 @@ func (v *server) describeReader() string {
 }
 
 func (v *server) newFrame(title string, watch ...string) *frame {
+	// Of a page that doesn't exist, the name comes from the address, and may hold anything.
+	watch = slices.DeleteFunc(watch, func(name string) bool { return invocation.CheckName("namespace", name) != nil })
 	return &frame{
 		Title: graph.EscapeText(title), Base: v.guard.Path(), Proof: v.follower.Book().Proof,
 		Place: graph.EscapeText(v.place), Reader: graph.EscapeText(v.describeReader()),

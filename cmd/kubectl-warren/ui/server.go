@@ -73,7 +73,11 @@ func newServer(ctx context.Context, inv *invocation.Invocation, s *settings) (*s
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	v.follower, err = live.New(config, scheme, s.roots, homes)
+	api, err := restricted.Connect()
+	if err != nil {
+		return nil, err
+	}
+	v.follower, err = live.New(config, scheme, api, s.roots, homes)
 	return v, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -51,12 +52,13 @@ type Follower struct {
 	mu        sync.Mutex
 	walked    graph.Facts
 	walkError error
+	tenants   *namedTenants
 	book      *Book
 }
 
 // New makes a follower of the trees that begin at roots or, if roots is empty, of all. For a caller who may not list
-// namespaces, it follows the trees of roots and homes.
-func New(config *rest.Config, scheme *runtime.Scheme, roots, homes []string) (*Follower, error) {
+// namespaces, it follows the trees of roots and homes, and reads by api the LNamespaces that the caller may not watch.
+func New(config *rest.Config, scheme *runtime.Scheme, api client.Reader, roots, homes []string) (*Follower, error) {
 	set, err := watchset.New(newGate(config), watchset.Options{
 		Scheme: scheme, WatchRBAC: watchset.Off, WatchCRDs: watchset.Off, VerifyInterval: ptr.To(time.Duration(0)),
 		Backoff: watchset.Backoff{Initial: reviewInterval / 2, Max: time.Minute}, DegradedAfter: 3 * time.Second,
@@ -64,7 +66,8 @@ func New(config *rest.Config, scheme *runtime.Scheme, roots, homes []string) (*F
 	if err != nil {
 		return nil, err
 	}
-	f := &Follower{set: set, roots: roots, wake: make(chan struct{}, 1), book: newBook(roots, homes)}
+	f := &Follower{set: set, roots: roots, wake: make(chan struct{}, 1), tenants: newNamedTenants(api, time.Now),
+		book: newBook(roots, homes)}
 	f.caches = newCaches(f.noteChange)
 	return f, nil
 }
@@ -186,7 +189,7 @@ func (f *Follower) walkWhileForbidden(ctx context.Context) {
 // readTrees reads the trees of the roots and homes through informers. One in which the caller may read nothing is shown
 // by its name alone.
 func (f *Follower) readTrees(ctx context.Context, session *watchset.Session) {
-	reader := session.Reader(watchset.SyncTimeout(reviewInterval))
+	reader := f.tenants.addTo(session.Reader(watchset.SyncTimeout(reviewInterval)))
 	facts, err := graph.ReadFound(ctx, reader, f.book.findTops())
 	f.mu.Lock()
 	defer f.mu.Unlock()
