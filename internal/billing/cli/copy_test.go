@@ -96,8 +96,8 @@ func TestCopy(t *testing.T) {
 		"PostgreSQL to SQLite": func() (desk, desk) { return onPostgres(t), onSQLite(t) },
 		"SQLite to SQLite":     func() (desk, desk) { return onSQLite(t), onSQLite(t) },
 	} {
-		t.Run("BILL-91 copy brings every row and run with its values to an empty ledger of another driver, and says what to do next; "+
-			"a second run copies nothing, a later one only what is new: "+name, func(t *testing.T) {
+		t.Run("BILL-91 copy brings every row and run to an empty ledger of another driver, and says what to do next; "+
+			"a second copy adds nothing, a later one what is new: "+name, func(t *testing.T) {
 			source, target := engines()
 			source = source.used(t)
 			said := target.told(t, "copy", "--from", source.config)

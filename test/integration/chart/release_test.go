@@ -155,8 +155,8 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		Expect(s.read(build.Tenant("payments").Object())(ctx)).To(Succeed())
 	}, SpecTimeout(3*suite.Patience))
 
-	It("FLT-U25 the claim of the billing ledger stays when the driver changes, and after helm uninstall, which names it; helm install takes "+
-		"it up again; a claim that Helm would delete is a refusal with the next step", func(ctx SpecContext) {
+	It("FLT-U25 the claim of the billing ledger stays after a change of driver and after helm uninstall; helm install takes it up again; an "+
+		"upgrade that would delete it is refused", func(ctx SpecContext) {
 		const sqlite = "--set=controller.config.billing.driver=sqlite"
 		postgres := []string{"--set=controller.config.billing.driver=postgres", "--set=controller.config.billing.clusterID=c",
 			"--set=controller.config.billing.postgres.dsnFile=/dsn"}

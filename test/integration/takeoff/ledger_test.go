@@ -24,8 +24,8 @@ import (
 )
 
 var _ = Describe("the billing ledger", func() {
-	It("FLT-U24 another billing component leaves the claim of the ledger; make undeploy leaves it and its namespace, deletes all else of "+
-		"the exporter, and says what stays, why, and how to delete it; without the claim the namespace goes", func(ctx SpecContext) {
+	It("FLT-U24 another billing component leaves the claim of the ledger; make undeploy leaves it and its namespace, deletes all else, "+
+		"and says why it stays and how to delete it", func(ctx SpecContext) {
 		s := newSite(ctx, "standard")
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "warren-billing"}}
 		s.deployComponent(ctx, "billing-sqlite")
