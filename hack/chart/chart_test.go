@@ -153,6 +153,8 @@ func TestChart(t *testing.T) {
 	t.Run("FLT-U23 Helm, Argo CD and Flux keep the claim of the billing ledger when it leaves the manifests", h.checkLedger)
 	t.Run("SEC-X57 the account of helm test may create no tenant: beside reading, only SubjectAccessReviews, and SubNamespaces in default, "+
 		"which is in no tree", h.checkDoctorRights)
+	t.Run("FLT-U26 monitors and PrometheusRules have labels, namespace and interval of the values; pods have env and security contexts, "+
+		"and the ledger's claim its class and size", h.checkSurroundings)
 	t.Run("refuses bad values", h.checkRefusals)
 	t.Run("FLT-U21 the chart and the operator both refuse each of more than 60 bad values of controller.config", h.compareRefusals)
 }
@@ -346,6 +348,9 @@ func (h helm) checkRefusals(t *testing.T) {
 		"controller.config.concurrency=many":                    "at '/controller/config/concurrency': got string, want integer",
 		"controller.podLabels.app\\.kubernetes\\.io/name=mine":  "controller.podLabels has key app.kubernetes.io/name, which selectors need",
 		"exporter.podAnnotations.checksum/config=mine":          "exporter.podAnnotations has key checksum/config, which the chart sets",
+		"monitoring.labels.app\\.kubernetes\\.io/name=mine":     "monitoring.labels has key app.kubernetes.io/name, which the chart sets",
+		"monitoring.interval=often":                             "at '/monitoring/interval'",
+		"exporter.storage.size=big":                             "at '/exporter/storage/size'",
 		"controller.ports.metrics=8081":                         "controller.ports has one number twice",
 		"image.repository=":                                     "image.repository is empty: name the image",
 		"image.repository=registry.example/warren:v1":           "the tag or digest belongs in image.tag",

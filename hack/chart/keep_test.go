@@ -71,3 +71,30 @@ func (h helm) checkDoctorRights(t *testing.T) {
 		t.Errorf("rights beside get and list (-want +got):\n%s", diff)
 	}
 }
+
+// checkSurroundings sets what a cluster's monitoring, proxy, storage and security ask for.
+func (h helm) checkSurroundings(t *testing.T) {
+	objects, stderr := h.template(t, "controller.config.billing.driver=sqlite", "monitoring.monitors=true", "monitoring.alerts=true",
+		"monitoring.labels.release=kube-prometheus-stack", "monitoring.namespace=monitoring", "monitoring.interval=15s",
+		"controller.env[0].name=HTTPS_PROXY,controller.env[0].value=http://proxy:1", "controller.podSecurityContext.runAsUser=null",
+		"exporter.env[0].name=SSL_CERT_FILE,exporter.env[0].value=/ca", "exporter.podSecurityContext.fsGroup=77",
+		"exporter.securityContext.seLinuxOptions.level=s0", "exporter.storage.className=fast", "exporter.storage.size=5Gi")
+	if stderr != "" {
+		t.Fatal(stderr)
+	}
+	for _, name := range []string{"ServiceMonitor monitoring/warren-controller-manager", "PodMonitor monitoring/warren-billing-exporter",
+		"PrometheusRule monitoring/warren-billing"} {
+		checkParts(t, objects[name], "release:kube-prometheus-stack", "app.kubernetes.io/name:warren")
+		if !strings.HasPrefix(name, "PrometheusRule") {
+			checkParts(t, objects[name], "interval:15s", "matchNames:[warren-system]")
+		}
+	}
+	operator := objects["Deployment warren-system/warren-controller-manager"]
+	checkParts(t, operator, "name:HTTPS_PROXY value:http://proxy:1", "name:GOMEMLIMIT", "runAsGroup:65532", "runAsNonRoot:true",
+		"allowPrivilegeEscalation:false")
+	if user, found, _ := unstructured.NestedFieldNoCopy(operator, "spec", "template", "spec", "securityContext", "runAsUser"); found {
+		t.Errorf("runAsUser null leaves user %v", user)
+	}
+	checkParts(t, objects["Deployment warren-system/warren-billing-exporter"], "name:SSL_CERT_FILE value:/ca", "fsGroup:77", "level:s0")
+	checkParts(t, objects["PersistentVolumeClaim warren-system/warren-billing"], "storageClassName:fast", "storage:5Gi")
+}
