@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func (h helm) checkDrain(t *testing.T) {
 		}
 		found++
 		spec, _, _ := unstructured.NestedMap(object, "spec")
-		if spec["minAvailable"] != nil || spec["maxUnavailable"] != int64(1) {
+		if spec["minAvailable"] != nil || fmt.Sprint(spec["maxUnavailable"]) != "1" {
 			t.Errorf("%s: minAvailable %v, maxUnavailable %v: want maxUnavailable 1 alone", name, spec["minAvailable"], spec["maxUnavailable"])
 		}
 	}

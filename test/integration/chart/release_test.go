@@ -161,7 +161,7 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		postgres := []string{"--set=controller.config.billing.driver=postgres", "--set=controller.config.billing.clusterID=c",
 			"--set=controller.config.billing.postgres.dsnFile=/dsn"}
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-billing"}}
-		s.runHelm(ctx, "upgrade", "warren", second, set, sqlite)
+		s.runHelm(ctx, "upgrade", "warren", second, set, sqlite, "--install", "--create-namespace")
 		Expect(s.read(claim)(ctx)).To(Succeed())
 		made := claim.UID
 
