@@ -28,7 +28,8 @@ func main() {
 	}
 }
 
-func openWarehouse(c *config.BillingBigQuery) *sql.DB {
+func openWarehouse(c *config.BillingBigQuery, readOnly bool) *sql.DB {
 	return bigquery.Open(bigquery.Options{Project: c.Project, Dataset: c.Dataset, Location: c.Location, CredentialsFile: c.CredentialsFile,
-		Endpoint: c.Endpoint, StatementTimeout: c.StatementTimeout.Duration, MaximumBytesBilled: c.MaximumBytesBilled.Value()})
+		Endpoint: c.Endpoint, StatementTimeout: c.StatementTimeout.Duration, MaximumBytesBilled: c.MaximumBytesBilled.Value(),
+		ReadOnly: readOnly})
 }

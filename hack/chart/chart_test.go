@@ -33,8 +33,8 @@ func newHelm(t *testing.T) helm {
 	return helm{program, chart}
 }
 
-// template renders the chart with values, such as components.hardened=true, and flags.
-func (h helm) template(t *testing.T, values ...string) (objects map[string]map[string]any, stderr string) {
+// render returns the manifests of the chart with values, such as components.hardened=true, and flags.
+func (h helm) render(t *testing.T, values ...string) (manifests, stderr string) {
 	t.Helper()
 	args := []string{"template", "warren", h.chart, "--namespace=warren-system", "--set=image.repository=warren,image.tag=dev"}
 	for _, v := range values {
@@ -47,10 +47,20 @@ func (h helm) template(t *testing.T, values ...string) (objects map[string]map[s
 	cmd := exec.CommandContext(t.Context(), h.program, args...)
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	if err := cmd.Run(); err != nil {
-		return nil, problems.String()
+		return "", problems.String()
+	}
+	return out.String(), ""
+}
+
+// template renders the chart, and returns its objects but hooks, without what Helm alone adds.
+func (h helm) template(t *testing.T, values ...string) (objects map[string]map[string]any, stderr string) {
+	t.Helper()
+	manifests, stderr := h.render(t, values...)
+	if stderr != "" {
+		return nil, stderr
 	}
 	objects = map[string]map[string]any{}
-	for document := range strings.SplitSeq(out.String(), "\n---\n") {
+	for document := range strings.SplitSeq(manifests, "\n---\n") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
 			t.Fatalf("%v in\n%s", err, document)
@@ -139,6 +149,12 @@ func TestChart(t *testing.T) {
 	t.Run("sets what values say", h.checkValues)
 	t.Run("FLT-U20 Deployments have every value of where pods run and what they carry, beside their own labels; hostNetwork sets ports in "+
 		"flags and NetworkPolicies, and maxSurge 0", h.checkPlacement)
+	t.Run("FLT-U22 the PodDisruptionBudget lets one pod go at a time, also with one replica, so that a drain of nodes ends", h.checkDrain)
+	t.Run("FLT-U23 Helm, Argo CD and Flux keep the claim of the billing ledger when it leaves the manifests", h.checkLedger)
+	t.Run("SEC-X57 the account of helm test may create no tenant: beside reading, only SubjectAccessReviews, and SubNamespaces in default, "+
+		"which is in no tree", h.checkDoctorRights)
+	t.Run("FLT-U26 monitors and PrometheusRules have labels, namespace and interval of the values; pods have env and security contexts, "+
+		"and the ledger's claim its class and size", h.checkSurroundings)
 	t.Run("refuses bad values", h.checkRefusals)
 	t.Run("FLT-U21 the chart and the operator both refuse each of more than 60 bad values of controller.config", h.compareRefusals)
 }
@@ -332,6 +348,9 @@ func (h helm) checkRefusals(t *testing.T) {
 		"controller.config.concurrency=many":                    "at '/controller/config/concurrency': got string, want integer",
 		"controller.podLabels.app\\.kubernetes\\.io/name=mine":  "controller.podLabels has key app.kubernetes.io/name, which selectors need",
 		"exporter.podAnnotations.checksum/config=mine":          "exporter.podAnnotations has key checksum/config, which the chart sets",
+		"monitoring.labels.app\\.kubernetes\\.io/name=mine":     "monitoring.labels has key app.kubernetes.io/name, which the chart sets",
+		"monitoring.interval=often":                             "at '/monitoring/interval'",
+		"exporter.storage.size=big":                             "at '/exporter/storage/size'",
 		"controller.ports.metrics=8081":                         "controller.ports has one number twice",
 		"image.repository=":                                     "image.repository is empty: name the image",
 		"image.repository=registry.example/warren:v1":           "the tag or digest belongs in image.tag",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/warren-tenancy/warren/test/devcluster"
@@ -17,6 +18,41 @@ var monitoringSwitches = map[string]string{
 
 // expressions are written so that Helm prints them: alerts and dashboards have expressions of their own.
 var expressions = strings.NewReplacer("{{", `{{ "{{" }}`)
+
+// A value of the chart stands where these texts do: in a manifest they are no expressions yet, which expressions would hide.
+const (
+	labelsMark, namespaceMark, intervalMark = "MORE-LABELS", "NAMESPACE", "INTERVAL"
+)
+
+var monitoringValues = strings.NewReplacer(
+	"\n    more: "+labelsMark, "\n    {{- with .Values.monitoring.labels }}{{ toYaml . | nindent 4 }}{{ end }}",
+	"namespace: "+namespaceMark, "namespace: {{ .Values.monitoring.namespace }}",
+	"\n    z: "+intervalMark, "\n    {{- with .Values.monitoring.interval }}\n    interval: {{ . }}\n    {{- end }}",
+)
+
+// addMarks marks the places of values in an object that the Prometheus operator selects.
+func addMarks(u *unstructured.Unstructured) error {
+	if u.GetKind() == "ConfigMap" {
+		return nil
+	}
+	labels := u.GetLabels()
+	labels["more"] = labelsMark
+	u.SetLabels(labels)
+	u.SetNamespace(namespaceMark)
+	for _, field := range []string{"endpoints", "podMetricsEndpoints"} {
+		endpoints, found, err := unstructured.NestedSlice(u.Object, "spec", field)
+		if err != nil || !found {
+			continue
+		}
+		for _, endpoint := range endpoints {
+			endpoint.(map[string]any)["z"] = intervalMark // sorted to the end
+		}
+		if err := unstructured.SetNestedSlice(u.Object, endpoints, "spec", field); err != nil {
+			return fmt.Errorf("marking %s of %s: %w", field, u.GetName(), err)
+		}
+	}
+	return nil
+}
 
 // renderMonitoring returns the templates of the objects in config/prometheus. Those of the exporter exist with it alone.
 func renderMonitoring() (map[string][]byte, error) {
@@ -33,12 +69,15 @@ func renderMonitoring() (map[string][]byte, error) {
 		if strings.Contains(u.GetName(), "billing") {
 			condition = "and " + condition + " (" + billing + ")"
 		}
+		name := templateName(u.GetKind(), u.GetNamespace(), u.GetName())
+		if err := addMarks(u); err != nil {
+			return nil, err
+		}
 		text, err := yaml.Marshal(u.Object)
 		if err != nil {
 			return nil, fmt.Errorf("writing %s %s: %w", u.GetKind(), u.GetName(), err)
 		}
-		files[templateName(u.GetKind(), u.GetNamespace(), u.GetName())] = fmt.Appendf(nil, "{{- if %s }}\n%s{{- end }}\n", condition,
-			expressions.Replace(string(text)))
+		files[name] = fmt.Appendf(nil, "{{- if %s }}\n%s{{- end }}\n", condition, monitoringValues.Replace(expressions.Replace(string(text))))
 	}
 	return files, nil
 }

@@ -48,6 +48,9 @@ type placement struct {
 	ExtraVolumes              []corev1.Volume                   `json:"extraVolumes"`
 	ExtraVolumeMounts         []corev1.VolumeMount              `json:"extraVolumeMounts"`
 	ExtraArgs                 []string                          `json:"extraArgs"`
+	Env                       []corev1.EnvVar                   `json:"env"`
+	PodSecurityContext        corev1.PodSecurityContext         `json:"podSecurityContext"`
+	SecurityContext           corev1.SecurityContext            `json:"securityContext"`
 	Resources                 corev1.ResourceRequirements       `json:"resources"`
 	GoMemoryLimit             string                            `json:"goMemoryLimit"`
 }
@@ -74,7 +77,13 @@ type ports struct {
 }
 
 type exporter struct {
+	Storage   storage `json:"storage"`
 	placement `json:",inline"`
+}
+
+type storage struct {
+	ClassName string            `json:"className"`
+	Size      resource.Quantity `json:"size"`
 }
 
 type additionalRBAC struct {
@@ -100,9 +109,12 @@ type components struct {
 }
 
 type monitoring struct {
-	Monitors   bool `json:"monitors"`
-	Alerts     bool `json:"alerts"`
-	Dashboards bool `json:"dashboards"`
+	Monitors   bool              `json:"monitors"`
+	Alerts     bool              `json:"alerts"`
+	Dashboards bool              `json:"dashboards"`
+	Labels     map[string]string `json:"labels"`
+	Namespace  string            `json:"namespace"`
+	Interval   string            `json:"interval"`
 }
 
 // valuesSchema returns the JSON schema by which Helm checks values before it renders anything. What the Go types don't say about

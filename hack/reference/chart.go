@@ -44,7 +44,7 @@ func chartPage(context.Context) (string, error) {
 }
 
 // wholeValues are mappings that are one value: their keys are Kubernetes' own.
-var wholeValues = []string{"resources"}
+var wholeValues = []string{"resources", "podSecurityContext", "securityContext"}
 
 // listValues adds a row for each value below a key.
 func (p *page) listValues(path string, section *yaml.Node) error {

@@ -24,7 +24,7 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 			return added, err
 		}
 		if b.isFull(row, s.options) {
-			n, err := s.insertBatch(ctx, b)
+			n, err := s.insertBatch(ctx, s.text.insert, b)
 			if added += n; err != nil {
 				return added, err
 			}
@@ -32,7 +32,7 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 		}
 		b.addRow(row, event.EffectiveAt)
 	}
-	n, err := s.insertBatch(ctx, b)
+	n, err := s.insertBatch(ctx, s.text.insert, b)
 	return added + n, err
 }
 
@@ -75,8 +75,8 @@ func (b *batch) addRow(row []byte, at time.Time) {
 	b.rows, b.size = append(b.rows, row), b.size+len(row)+1
 }
 
-// insertBatch stores a batch, and returns how many of its rows were new.
-func (s *Store) insertBatch(ctx context.Context, b batch) (added int64, err error) {
+// insertBatch stores a batch by a statement, insert or copyRows, and returns how many of its rows were new.
+func (s *Store) insertBatch(ctx context.Context, text string, b batch) (added int64, err error) {
 	if len(b.rows) == 0 {
 		return 0, nil
 	}
@@ -84,7 +84,7 @@ func (s *Store) insertBatch(ctx context.Context, b batch) (added int64, err erro
 	if s.dialect.insertBounds {
 		args = append(args, instantText(b.from), instantText(b.until))
 	}
-	result, err := s.db.ExecContext(ctx, s.text.insert, args...)
+	result, err := s.db.ExecContext(ctx, text, args...)
 	if err == nil {
 		added, err = result.RowsAffected()
 	}

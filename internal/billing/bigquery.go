@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"errors"
 	"strings"
 	"time"
 )
@@ -22,15 +23,13 @@ OPTIONS (description = 'warren billing events, append-only', labels = [('managed
   version STRING NOT NULL, started_at TIMESTAMP NOT NULL, complete_until TIMESTAMP NOT NULL, recorded_at TIMESTAMP NOT NULL)`,
 		createView: `CREATE OR REPLACE VIEW `,
 		// BigQuery doesn't document whether a view keeps the comments of its text, so the description has the version.
-		viewOptions: "\nOPTIONS (description = '" + viewMark + "{{version}}')",
-		viewVersion: `SELECT option_value FROM {{d}}INFORMATION_SCHEMA.TABLE_OPTIONS WHERE table_name = {{p1}} AND option_name = 'description'`,
-		instant:     `TIMESTAMP({{p}})`,
-		now:         `CURRENT_TIMESTAMP()`,
-		insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
-SELECT ` + listColumns(func(column string) string { return "s." + column }) + `, CURRENT_TIMESTAMP() FROM (
-  SELECT ` + listColumns(bigqueryField) + `
-  FROM UNNEST(JSON_QUERY_ARRAY({{p1}})) AS r) AS s
-WHERE NOT EXISTS (SELECT 1 FROM {{t}} AS e WHERE e.event_id = s.event_id AND e.effective_at BETWEEN {{i2}} AND {{i3}})`,
+		viewOptions:  "\nOPTIONS (description = '" + viewMark + "{{version}}')",
+		viewVersion:  `SELECT option_value FROM {{d}}INFORMATION_SCHEMA.TABLE_OPTIONS WHERE table_name = {{p1}} AND option_name = 'description'`,
+		instant:      `TIMESTAMP({{p}})`,
+		now:          `CURRENT_TIMESTAMP()`,
+		insert:       bigqueryInsert("CURRENT_TIMESTAMP()", ""),
+		copyRows:     bigqueryInsert("s.recorded_at", ", TIMESTAMP(JSON_VALUE(r, '$.recorded_at')) AS recorded_at"),
+		byID:         "event_id",
 		insertBounds: true,
 		columns: `SELECT column_name, data_type, CASE WHEN is_nullable = 'NO' AND COALESCE(column_default, 'NULL') = 'NULL' THEN 1 ELSE 0 END
 FROM {{d}}INFORMATION_SCHEMA.COLUMNS WHERE table_name = {{p1}} ORDER BY ordinal_position`,
@@ -41,7 +40,20 @@ FROM {{d}}INFORMATION_SCHEMA.COLUMNS WHERE table_name = {{p1}} ORDER BY ordinal_
 		placeholder:    func(int) string { return "?" },
 		watermarkEvery: 15 * time.Minute, // an UPDATE rewrites whole storage blocks, and few may run at a time
 		trouble:        bigqueryTrouble,
+		refusedWrite: func(err error) bool {
+			var known interface{ Reason() string }
+			return errors.As(err, &known) && known.Reason() == "readOnly"
+		},
 	}
+}
+
+// bigqueryInsert returns the INSERT with the SQL for recorded_at, and the further columns that this SQL reads.
+func bigqueryInsert(recorded, further string) string {
+	return `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
+SELECT ` + listColumns(func(column string) string { return "s." + column }) + `, ` + recorded + ` FROM (
+  SELECT ` + listColumns(bigqueryField) + further + `
+  FROM UNNEST(JSON_QUERY_ARRAY({{p1}})) AS r) AS s
+WHERE NOT EXISTS (SELECT 1 FROM {{t}} AS e WHERE e.event_id = s.event_id AND e.effective_at BETWEEN {{i2}} AND {{i3}})`
 }
 
 // bigqueryField returns the SQL for a column's value in r, an object of the JSON array.

@@ -40,6 +40,9 @@ type Dialect struct {
 	insert       string
 	insertBounds bool
 
+	// copyRows is insert for rows that keep their recorded_at. byID orders event_id by its bytes, as Go does.
+	copyRows, byID string
+
 	// columns is a query that takes the name of a table or view. For each column it returns the name, the type, and 1
 	// if an INSERT must state the column, else 0.
 	columns string
@@ -66,6 +69,9 @@ type Dialect struct {
 
 	// trouble returns the class of an error of the driver.
 	trouble func(error) Trouble
+
+	// refusedWrite reports whether an error of the driver says that a database that is open for reading alone would be changed.
+	refusedWrite func(error) bool
 
 	// advice returns what to do about an error of the driver; "" where the error's own message suffices. The function
 	// may be nil.
@@ -137,6 +143,7 @@ type statements struct {
 	table, index, runs, dropView, view, describeView    string
 	insert, columns, viewVersion, open, ordered, latest string
 	startRun, moveWatermark, recentRuns                 string
+	copyRows, allRows, clusters, allRuns                string
 }
 
 func (d Dialect) buildStatements(table string) (statements, error) {
@@ -157,6 +164,8 @@ func (d Dialect) buildStatements(table string) (statements, error) {
 		view: periods(d.createView + strings.ReplaceAll(viewText, "{{viewOptions}}", d.viewOptions)), describeView: periods(d.describeView),
 		insert: fill(d.insert), columns: fill(d.columns),
 		viewVersion: fill(d.viewVersion), open: fill(openText), ordered: fill(d.ordered), latest: fill(latestText),
+		copyRows: fill(d.copyRows), clusters: fill(clustersText), allRuns: fill(allRunsText),
+		allRows:  fill("SELECT " + strings.Join(eventColumns, ", ") + " FROM {{t}} ORDER BY " + d.byID + ", recorded_at"),
 		startRun: fill(startRunText), moveWatermark: fill(watermarkText), recentRuns: fill(recentRunsText),
 	}, nil
 }

@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -22,20 +23,9 @@ var Postgres = Dialect{
 	viewVersion:  `SELECT coalesce(obj_description(to_regclass({{p1}}), 'pg_class'), '')`,
 	instant:      `{{p}}::timestamptz`,
 	now:          `clock_timestamp()`,
-	insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
-SELECT ` + listColumns(func(column string) string { return "r." + column }) + `, clock_timestamp()
-FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + listColumns(func(column string) string {
-		switch column {
-		case "generation":
-			return column + " bigint"
-		case "labels":
-			return column + " jsonb"
-		case "effective_at":
-			return column + " timestamptz"
-		}
-		return column + " text"
-	}) + `)
-ON CONFLICT (event_id) DO NOTHING`,
+	insert:       postgresInsert("clock_timestamp()", ""),
+	copyRows:     postgresInsert("r.recorded_at", ", recorded_at timestamptz"),
+	byID:         `event_id COLLATE "C"`,
 	// information_schema shows only tables that the user has a right on; to_regclass finds any table on the search
 	// path.
 	columns: `SELECT attname::text, format_type(atttypid, atttypmod),
@@ -48,4 +38,26 @@ FROM pg_attribute WHERE attrelid = to_regclass({{p1}}) AND attnum > 0 AND NOT at
 	placeholder: func(n int) string { return fmt.Sprintf("$%d", n) },
 	longestName: 63,
 	trouble:     postgresTrouble,
+	refusedWrite: func(err error) bool {
+		var coded interface{ SQLState() string }
+		return errors.As(err, &coded) && coded.SQLState() == "25006" // read_only_sql_transaction
+	},
+}
+
+// postgresInsert returns the INSERT with the SQL for recorded_at, and the further columns that this SQL reads.
+func postgresInsert(recorded, further string) string {
+	return `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
+SELECT ` + listColumns(func(column string) string { return "r." + column }) + `, ` + recorded + `
+FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + listColumns(func(column string) string {
+		switch column {
+		case "generation":
+			return column + " bigint"
+		case "labels":
+			return column + " jsonb"
+		case "effective_at":
+			return column + " timestamptz"
+		}
+		return column + " text"
+	}) + further + `)
+ON CONFLICT (event_id) DO NOTHING`
 }

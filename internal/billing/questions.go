@@ -16,6 +16,10 @@ VALUES ({{p1}}, {{p2}}, {{p3}}, {{p4}}, {{i5}}, {{i6}}, {{now}})`
 
 	watermarkText = `UPDATE {{t}}_runs SET complete_until = {{i1}}, recorded_at = {{now}} WHERE run_id = {{p2}}`
 
+	clustersText = `SELECT DISTINCT cluster FROM {{t}} ORDER BY cluster`
+
+	allRunsText = `SELECT run_id, cluster, exporter, version, started_at, complete_until FROM {{t}}_runs`
+
 	recentRunsText = `SELECT run_id, exporter, version, started_at, complete_until FROM {{t}}_runs
 WHERE cluster = {{p1}} ORDER BY started_at DESC LIMIT 20`
 )

@@ -25,8 +25,11 @@ func (s *Store) WatermarkInterval() time.Duration { return s.dialect.watermarkEv
 // StartRun writes the row of a run. Callers do so after the run's first comparison: before it, the ledger is not known
 // to be complete.
 func (s *Store) StartRun(ctx context.Context, r Run) error {
-	_, err := s.db.ExecContext(ctx, s.text.startRun, r.ID, s.options.Cluster, cleanText(r.Exporter), cleanText(r.Version),
-		instantText(r.StartedAt),
+	return s.writeRun(ctx, s.options.Cluster, r)
+}
+
+func (s *Store) writeRun(ctx context.Context, cluster string, r Run) error {
+	_, err := s.db.ExecContext(ctx, s.text.startRun, r.ID, cluster, cleanText(r.Exporter), cleanText(r.Version), instantText(r.StartedAt),
 		instantText(r.CompleteUntil))
 	return s.wrapRun("starting", err)
 }

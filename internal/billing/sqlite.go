@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"errors"
 	"strings"
 )
 
@@ -20,15 +21,10 @@ var SQLite = Dialect{
 	viewVersion: `SELECT sql FROM sqlite_master WHERE type = 'view' AND name = {{p1}} COLLATE NOCASE`,
 	instant:     `{{p}}`,
 	now:         `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`,
-	insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
-SELECT ` + listColumns(func(column string) string {
-		if column == "labels" {
-			return "r.value -> 'labels'"
-		}
-		return "r.value ->> '" + column + "'"
-	}) + `, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')
-FROM json_each({{p1}}) AS r WHERE true ON CONFLICT (event_id) DO NOTHING`,
-	columns: `SELECT name, lower(type), CASE WHEN "notnull" = 1 AND dflt_value IS NULL THEN 1 ELSE 0 END FROM pragma_table_info({{p1}})`,
+	insert:      sqliteInsert(`strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`),
+	copyRows:    sqliteInsert(`r.value ->> 'recorded_at'`),
+	byID:        "event_id",
+	columns:     `SELECT name, lower(type), CASE WHEN "notnull" = 1 AND dflt_value IS NULL THEN 1 ELSE 0 END FROM pragma_table_info({{p1}})`,
 	types: map[string]string{"event_id": "text", "cluster": "text", "namespace": "text", "namespace_uid": "text", "tenant": "text",
 		"tenant_uid": "text", "generation": "integer", "op": "text", "cost_center": "text", "owner": "text", "labels": "text",
 		"content_hash": "text", "effective_at": "text", "recorded_at": "text"},
@@ -37,4 +33,20 @@ FROM json_each({{p1}}) AS r WHERE true ON CONFLICT (event_id) DO NOTHING`,
 	placeholder: func(int) string { return "?" },
 	trouble:     sqliteTrouble,
 	advice:      sqliteAdvice,
+	refusedWrite: func(err error) bool {
+		var coded interface{ Code() int }
+		return errors.As(err, &coded) && coded.Code()&0xff == 8 // READONLY
+	},
+}
+
+// sqliteInsert returns the INSERT with the SQL for recorded_at.
+func sqliteInsert(recorded string) string {
+	return `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
+SELECT ` + listColumns(func(column string) string {
+		if column == "labels" {
+			return "r.value -> 'labels'"
+		}
+		return "r.value ->> '" + column + "'"
+	}) + `, ` + recorded + `
+FROM json_each({{p1}}) AS r WHERE true ON CONFLICT (event_id) DO NOTHING`
 }

@@ -64,6 +64,9 @@ func (s *Store) Trouble(err error) Trouble {
 	return s.dialect.trouble(err)
 }
 
+// IsRefusedWrite reports whether the engine refused a statement because the database is open for reading alone.
+func (s *Store) IsRefusedWrite(err error) bool { return s.dialect.refusedWrite(err) }
+
 // postgresTrouble decides by the SQLSTATE, whose first two characters are its class:
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func postgresTrouble(err error) Trouble {

@@ -3,6 +3,7 @@ package fakebigquery
 import (
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type job struct {
 // configuration of a job, as far as it matters here.
 type configuration struct {
 	JobTimeoutMs string
+	DryRun       bool
 	Query        struct {
 		Query              string
 		UseLegacySQL       *bool `json:"useLegacySql"`
@@ -59,12 +61,45 @@ func (s *Server) insertJob(r *http.Request) (any, *apiError) {
 		return nil, &apiError{http.StatusNotFound, "notFound", "Not found: Dataset " + Project + ":" + Dataset + " was not found in location " +
 			body.JobReference.Location}
 	}
+	if c.DryRun {
+		return tryJob(body.Configuration, c)
+	}
 	j := &job{id: id, configuration: body.Configuration, started: time.Now(), polled: !s.Slow}
 	if j.failure = s.nextFailure(); j.failure == nil {
 		j.result, j.failure = s.carryOut(c)
 	}
 	s.jobs[id] = j
 	return j.resource(), nil
+}
+
+// tryJob answers a dry run: it says what kind of statement it is, runs nothing, and makes no job.
+func tryJob(raw json.RawMessage, c configuration) (any, *apiError) {
+	if _, problem := translate(c.Query.Query); problem != nil {
+		return nil, problem
+	}
+	j := &job{configuration: raw, started: time.Now(), polled: true}
+	resource := j.resource()
+	statistics := resource["statistics"].(map[string]any)
+	statistics["query"].(map[string]any)["statementType"] = kindOf(c.Query.Query)
+	return resource, nil
+}
+
+var create = regexp.MustCompile(`(?i)^(CREATE|DROP|ALTER)\s+(?:OR REPLACE\s+)?(\w+)`)
+
+// kindOf returns BigQuery's statementType.
+func kindOf(text string) string {
+	text = strings.TrimSpace(text)
+	if strings.Contains(strings.TrimSuffix(text, ";"), ";") {
+		return "SCRIPT"
+	}
+	if words := create.FindStringSubmatch(text); words != nil {
+		return strings.ToUpper(words[1] + "_" + words[2])
+	}
+	first := strings.ToUpper(strings.Fields(text + " ?")[0])
+	if first == "WITH" {
+		return "SELECT"
+	}
+	return first
 }
 
 // carryOut runs what the configuration says, if it may be run.

@@ -55,6 +55,7 @@ func TestAsks(t *testing.T) {
 	for name, c := range map[string]struct{ typed, want string }{
 		"status":   {"status", pod + "status"},
 		"sql":      {"sql SELECT -o csv", pod + "sql -o=csv -- SELECT"},
+		"write":    {"sql DROP --write", pod + "sql --write=true -- DROP"},
 		"ddl":      {"ddl", pod + "ddl"},
 		"a hyphen": {"sql -- -o", pod + "sql -- -o"},
 		"connection": {"--context=prod --as eve --as-group a --as-group b status",

@@ -50,23 +50,14 @@ spec:
   serviceAccountName: warren-{{ .name }}
   restartPolicy: Never
   {{- with include "warren.placement" (list (pick .root.Values.controller "nodeSelector" "tolerations") .root) }}{{ . | nindent 2 }}{{ end }}
-  securityContext:
-    runAsNonRoot: true
-    runAsUser: 65532
-    runAsGroup: 65532
-    seccompProfile:
-      type: RuntimeDefault
+  securityContext: {{ toYaml .root.Values.controller.podSecurityContext | nindent 4 }}
   containers:
   - name: {{ .name }}
     image: {{ include "warren.image" .root }}
     imagePullPolicy: {{ .root.Values.image.pullPolicy }}
     command: {{ toJson .command }}
     terminationMessagePolicy: FallbackToLogsOnError
-    securityContext:
-      allowPrivilegeEscalation: false
-      readOnlyRootFilesystem: true
-      capabilities:
-        drop: [ALL]
+    securityContext: {{ toYaml .root.Values.controller.securityContext | nindent 6 }}
 {{- end }}
 
 {{- /* Who runs a hook, and the way to the API server: a dict of name, hook, rules. All of it goes when the hook has ended. */}}

@@ -39,6 +39,8 @@ type Options struct {
 	// MaximumBytesBilled is how many bytes a statement may read at most. BigQuery refuses a larger statement before
 	// that costs anything.
 	MaximumBytesBilled int64
+	// ReadOnly refuses each statement that is no query. A dry run asks BigQuery what it is, before it runs.
+	ReadOnly bool
 }
 
 // Open returns a database for these options. It reads no credentials and doesn't connect yet, so that the credentials

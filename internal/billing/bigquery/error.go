@@ -19,7 +19,10 @@ type Error struct {
 // them.
 const reasonCredentials = "credentials"
 
-// Reason is a word of https://cloud.google.com/bigquery/docs/error-messages, or "credentials".
+// reasonReadOnly is a reason of this package, too: the database is open for reading alone, and the statement is no query.
+const reasonReadOnly = "readOnly"
+
+// Reason is a word of https://cloud.google.com/bigquery/docs/error-messages, "credentials" or "readOnly".
 func (e *Error) Reason() string { return e.reason }
 
 func (e *Error) Error() string {
@@ -41,9 +44,12 @@ func (e *Error) aboutCredentials() bool {
 func describeError(err error) error {
 	var answer *googleapi.Error
 	var failed *bigquery.Error
+	var own *Error
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &own):
+		return err
 	case errors.As(err, &failed):
 		return &Error{failed.Reason, errors.New(failed.Message)}
 	case errors.As(err, &answer):

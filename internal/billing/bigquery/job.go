@@ -29,7 +29,13 @@ func (c *conn) runStatement(ctx context.Context, text string, args []driver.Name
 	if err != nil {
 		return nil, err
 	}
-	job, err := c.submitJob(ctx, c.newQuery(client, text, args), client)
+	if c.options.ReadOnly {
+		err = c.checkQuery(ctx, c.newQuery(client, text, args), client)
+	}
+	var job *bigquery.Job
+	if err == nil {
+		job, err = c.submitJob(ctx, c.newQuery(client, text, args), client)
+	}
 	if err == nil {
 		err = waitForJob(ctx, job)
 	}
@@ -42,6 +48,26 @@ func (c *conn) runStatement(ctx context.Context, text string, args []driver.Name
 		c.dropClient(client)
 	}
 	return nil, err
+}
+
+// checkQuery returns an error unless a dry run says that the statement is a query, which changes nothing.
+func (c *conn) checkQuery(ctx context.Context, q *bigquery.Query, client *bigquery.Client) error {
+	q.DryRun = true
+	job, err := c.submitJob(ctx, q, client)
+	if err != nil {
+		return err
+	}
+	if err := job.LastStatus().Err(); err != nil {
+		return err
+	}
+	kind := "unknown"
+	if s, ok := job.LastStatus().Statistics.Details.(*bigquery.QueryStatistics); ok {
+		kind = s.StatementType
+	}
+	if kind != "SELECT" {
+		return &Error{reason: reasonReadOnly, err: fmt.Errorf("BigQuery calls the statement %s, and only SELECT changes nothing", kind)}
+	}
+	return nil
 }
 
 // newQuery returns a query with positional parameters and a new job ID.

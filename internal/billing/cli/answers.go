@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/warren-tenancy/warren/internal/billing/exporter"
+	"github.com/warren-tenancy/warren/internal/billing/questions"
 )
 
 func printStatus(ctx context.Context, c *call) error {
@@ -35,22 +36,30 @@ var queries = []string{"SELECT", "WITH", "EXPLAIN", "VALUES"}
 // runSQL runs one statement on the ledger, with the exporter's account.
 func runSQL(ctx context.Context, c *call) error {
 	first, _, _ := strings.Cut(strings.Join(strings.Fields(c.word), " "), " ")
-	if !slices.Contains(queries, strings.ToUpper(first)) {
-		result, err := c.db.ExecContext(ctx, c.word)
-		if err != nil {
-			return fmt.Errorf("the ledger refused the statement: %w", err)
-		}
-		changed, err := result.RowsAffected()
-		if err != nil {
-			return fmt.Errorf("counting the changed rows: %w", err)
-		}
-		return (&table{columns: []string{"changed_rows"}, rows: [][]string{{fmt.Sprint(changed)}}}).printTo(c.out, c.format)
+	if c.write && !slices.Contains(queries, strings.ToUpper(first)) {
+		return runChange(ctx, c)
 	}
 	t, err := queryTable(ctx, c)
-	if err != nil {
-		return fmt.Errorf("the ledger refused the query: %w", err)
+	switch {
+	case err == nil:
+		return t.printTo(c.out, c.format)
+	case c.store.IsRefusedWrite(err): // err.Error() and not %w, because Explain would advise on the volume
+		return fmt.Errorf("the ledger is open for reading alone, and the statement would change it (%s): if you mean that, add --%s",
+			err.Error(), questions.WriteFlag)
 	}
-	return t.printTo(c.out, c.format)
+	return fmt.Errorf("the ledger refused the query: %w", err)
+}
+
+func runChange(ctx context.Context, c *call) error {
+	result, err := c.db.ExecContext(ctx, c.word)
+	if err != nil {
+		return fmt.Errorf("the ledger refused the statement: %w", err)
+	}
+	changed, err := result.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("counting the changed rows: %w", err)
+	}
+	return (&table{columns: []string{"changed_rows"}, rows: [][]string{{fmt.Sprint(changed)}}}).printTo(c.out, c.format)
 }
 
 func queryTable(ctx context.Context, c *call) (*table, error) {

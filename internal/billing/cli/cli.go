@@ -27,6 +27,8 @@ type call struct {
 	word   string
 	out    io.Writer
 	format string
+	// write is flag --write of sql: the statement may change the ledger. Everything else only reads.
+	write bool
 }
 
 var answers = map[string]func(context.Context, *call) error{"status": printStatus, "sql": runSQL}
@@ -67,8 +69,14 @@ func runCommand(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	c := &call{word: strings.Join(words, ""), out: cmd.OutOrStdout(), format: format}
+	if flag := cmd.Flag(questions.WriteFlag); flag != nil {
+		c.write = flag.Value.String() == "true"
+	}
 	if err := c.loadConfig(cmd.Flag("config").Value.String()); err != nil {
 		return err
+	}
+	if cmd.Name() == "copy" {
+		return c.copyLedger(cmd.Context(), cmd.Flag(questions.FromFlag).Value.String())
 	}
 	if cmd.Name() == "ddl" { // it works without the warehouse
 		return printDDL(cmd.Context(), c)
@@ -92,16 +100,29 @@ func (c *call) openLedger(ctx context.Context, run func(context.Context, *call) 
 	if err := exporter.HandOver(&c.config.Billing); err != nil {
 		return err
 	}
-	if b := c.config.Billing; b.Driver == config.DriverSQLite {
-		if _, err := os.Stat(b.SQLite.Path); err != nil {
-			return fmt.Errorf("billing.sqlite.path %s: there is no ledger (%w): run this where the exporter runs, after its start",
-				b.SQLite.Path, err)
-		}
+	if err := checkFile(&c.config.Billing); err != nil {
+		return err
 	}
-	store, db, err := exporter.OpenStore(&c.config.Billing)
+	open := exporter.OpenReader
+	if c.write {
+		open = exporter.OpenStore
+	}
+	store, db, err := open(&c.config.Billing)
 	if err != nil {
 		return err
 	}
 	c.store, c.db = store, db
 	return errors.Join(store.Explain(run(ctx, c)), db.Close())
+}
+
+// checkFile returns an error if the ledger is a file of SQLite that doesn't exist.
+func checkFile(b *config.Billing) error {
+	if b.Driver != config.DriverSQLite {
+		return nil
+	}
+	if _, err := os.Stat(b.SQLite.Path); err != nil {
+		return fmt.Errorf("billing.sqlite.path %s: there is no ledger (%w): run this where the exporter runs, after its start",
+			b.SQLite.Path, err)
+	}
+	return nil
 }

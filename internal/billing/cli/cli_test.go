@@ -48,7 +48,7 @@ payments,4712,`+d.instant(nine.Add(time.Hour))+`,
 				t.Error(rows, err)
 			}
 			want(t, d.told(t, "sql", "SELECT tenant FROM tenant_billing_periods WHERE tenant = 'nobody'", "-o=csv"), "tenant\n")
-			want(t, d.told(t, "sql", "UPDATE tenant_billing SET owner = 'gone' WHERE owner = 'nobody'"), "CHANGED ROWS\n0\n")
+			want(t, d.told(t, "sql", "--write", "UPDATE tenant_billing SET owner = 'gone' WHERE owner = 'nobody'"), "CHANGED ROWS\n0\n")
 		})
 	})
 }
@@ -57,7 +57,7 @@ func TestWrongInput(t *testing.T) {
 	onEngines(t, func(t *testing.T, d desk) {
 		for says, line := range map[string][]string{
 			"the ledger refused the query: ":            {"sql", "SELECT nothing FROM nowhere"},
-			"the ledger refused the statement: ":        {"sql", "DROP TABLE nowhere"},
+			"the ledger refused the statement: ":        {"sql", "--write", "DROP TABLE nowhere"},
 			"name one STATEMENT, not 0":                 {"sql"},
 			"name one STATEMENT, not 2":                 {"sql", "SELECT", "1"},
 			`status takes no arguments, got "payments"`: {"status", "payments"},
@@ -70,7 +70,7 @@ func TestWrongInput(t *testing.T) {
 		}
 	})
 	t.Run("BILL-43 without a subcommand the error lists the subcommands", func(t *testing.T) {
-		if err := cli.Run(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "name a subcommand: ddl, help, sql, status") {
+		if err := cli.Run(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "name a subcommand: copy, ddl, help, sql, status") {
 			t.Error(err)
 		}
 	})

@@ -46,7 +46,12 @@ func onEngines(t *testing.T, body func(t *testing.T, d desk)) {
 
 func opened(t *testing.T, driver, engine, file string) desk {
 	t.Helper()
-	d := desk{config: configured(t, driver, engine), file: file}
+	return desk{config: configured(t, driver, engine), file: file}.reopened(t)
+}
+
+// reopened returns the desk with a store, whose table and view exist.
+func (d desk) reopened(t *testing.T) desk {
+	t.Helper()
 	c, err := exporter.LoadConfig(d.config)
 	if err != nil {
 		t.Fatal(err)

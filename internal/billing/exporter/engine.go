@@ -15,8 +15,13 @@ import (
 
 // OpenStore opens the ledger of a configuration. It connects to nothing yet. Close the database when it is no longer
 // needed.
-func OpenStore(c *config.Billing) (*billing.Store, *sql.DB, error) {
-	db, dialect, err := openEngine(c)
+func OpenStore(c *config.Billing) (*billing.Store, *sql.DB, error) { return openStore(c, false) }
+
+// OpenReader is OpenStore for questions alone: the engine refuses each statement that would change something.
+func OpenReader(c *config.Billing) (*billing.Store, *sql.DB, error) { return openStore(c, true) }
+
+func openStore(c *config.Billing, readOnly bool) (*billing.Store, *sql.DB, error) {
+	db, dialect, err := openEngine(c, readOnly)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,7 +46,7 @@ func Dialect(c *config.Billing) (billing.Dialect, error) {
 	return billing.Dialect{}, fmt.Errorf("billing.driver %s: this build has no such driver; choose sqlite, postgres or bigquery", c.Driver)
 }
 
-func openEngine(c *config.Billing) (*sql.DB, billing.Dialect, error) {
+func openEngine(c *config.Billing, readOnly bool) (*sql.DB, billing.Dialect, error) {
 	dialect, err := Dialect(c)
 	if err != nil {
 		return nil, dialect, err
@@ -49,18 +54,26 @@ func openEngine(c *config.Billing) (*sql.DB, billing.Dialect, error) {
 	var db *sql.DB
 	switch c.Driver {
 	case config.DriverSQLite:
-		db, err = billing.OpenSQLite(c.SQLite.Path)
+		open := billing.OpenSQLite
+		if readOnly {
+			open = billing.OpenSQLiteReader
+		}
+		db, err = open(c.SQLite.Path)
 	case config.DriverPostgres:
 		read := func() (string, error) { return readDSN(c.Postgres.DSNFile) }
 		if _, err := read(); err != nil { // so that a missing file fails the start
 			return nil, dialect, err
 		}
-		db = billing.OpenPostgresBy(read)
+		open := billing.OpenPostgresBy
+		if readOnly {
+			open = billing.OpenPostgresReader
+		}
+		db = open(read)
 	case config.DriverBigQuery:
 		if OpenBigQuery == nil {
 			return nil, dialect, fmt.Errorf("billing.driver bigquery: %s has the driver, not this program", programs.BigQuery)
 		}
-		db = OpenBigQuery(&c.BigQuery)
+		db = OpenBigQuery(&c.BigQuery, readOnly)
 	}
 	if err != nil {
 		return nil, dialect, err
@@ -79,11 +92,11 @@ func readDSN(path string) (string, error) {
 	return strings.TrimSpace(string(dsn)), nil
 }
 
-// clusterID returns the configured name of the cluster in the ledger; "local" if there is none, which only SQLite
+// clusterID returns the configured name of the cluster in the ledger; billing.Unnamed if there is none, which only SQLite
 // allows, as its file has one cluster's rows.
 func clusterID(c *config.Billing) string {
 	if c.ClusterID == "" {
-		return "local"
+		return billing.Unnamed
 	}
 	return c.ClusterID
 }

@@ -75,3 +75,19 @@ UPDATE `acme-finops`.`finops`.tenant_billing_runs SET complete_until = TIMESTAMP
 -- recentRuns
 SELECT run_id, exporter, version, started_at, complete_until FROM `acme-finops`.`finops`.tenant_billing_runs
 WHERE cluster = ? ORDER BY started_at DESC LIMIT 20;
+
+-- copyRows
+INSERT INTO `acme-finops`.`finops`.tenant_billing (event_id, cluster, namespace, namespace_uid, tenant, tenant_uid, generation, op, cost_center, owner, labels, content_hash, effective_at, recorded_at)
+SELECT s.event_id, s.cluster, s.namespace, s.namespace_uid, s.tenant, s.tenant_uid, s.generation, s.op, s.cost_center, s.owner, s.labels, s.content_hash, s.effective_at, s.recorded_at FROM (
+  SELECT JSON_VALUE(r, '$.event_id') AS event_id, JSON_VALUE(r, '$.cluster') AS cluster, JSON_VALUE(r, '$.namespace') AS namespace, JSON_VALUE(r, '$.namespace_uid') AS namespace_uid, JSON_VALUE(r, '$.tenant') AS tenant, JSON_VALUE(r, '$.tenant_uid') AS tenant_uid, CAST(JSON_VALUE(r, '$.generation') AS INT64) AS generation, JSON_VALUE(r, '$.op') AS op, JSON_VALUE(r, '$.cost_center') AS cost_center, JSON_VALUE(r, '$.owner') AS owner, PARSE_JSON(JSON_QUERY(r, '$.labels')) AS labels, JSON_VALUE(r, '$.content_hash') AS content_hash, TIMESTAMP(JSON_VALUE(r, '$.effective_at')) AS effective_at, TIMESTAMP(JSON_VALUE(r, '$.recorded_at')) AS recorded_at
+  FROM UNNEST(JSON_QUERY_ARRAY(?)) AS r) AS s
+WHERE NOT EXISTS (SELECT 1 FROM `acme-finops`.`finops`.tenant_billing AS e WHERE e.event_id = s.event_id AND e.effective_at BETWEEN TIMESTAMP(?) AND TIMESTAMP(?));
+
+-- allRows
+SELECT event_id, cluster, namespace, namespace_uid, tenant, tenant_uid, generation, op, cost_center, owner, labels, content_hash, effective_at, recorded_at FROM `acme-finops`.`finops`.tenant_billing ORDER BY event_id, recorded_at;
+
+-- clusters
+SELECT DISTINCT cluster FROM `acme-finops`.`finops`.tenant_billing ORDER BY cluster;
+
+-- allRuns
+SELECT run_id, cluster, exporter, version, started_at, complete_until FROM `acme-finops`.`finops`.tenant_billing_runs;

@@ -154,6 +154,35 @@ var _ = Describe("a release of the chart", Ordered, func() {
 		Expect(s.deployment(ctx).Spec.Template.Spec.Containers[0].Image).To(Equal("registry.example/warren:v1.1.0"))
 		Expect(s.read(build.Tenant("payments").Object())(ctx)).To(Succeed())
 	}, SpecTimeout(3*suite.Patience))
+
+	It("FLT-U25 the claim of the billing ledger stays after a change of driver and after helm uninstall; helm install takes it up again; an "+
+		"upgrade that would delete it is refused", func(ctx SpecContext) {
+		const sqlite = "--set=controller.config.billing.driver=sqlite"
+		postgres := []string{"--set=controller.config.billing.driver=postgres", "--set=controller.config.billing.clusterID=c",
+			"--set=controller.config.billing.postgres.dsnFile=/dsn"}
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-billing"}}
+		s.runHelm(ctx, "upgrade", "warren", second, set, sqlite, "--install", "--create-namespace")
+		Expect(s.read(claim)(ctx)).To(Succeed())
+		made := claim.UID
+
+		unkept := claim.DeepCopy()
+		delete(unkept.Annotations, "helm.sh/resource-policy")
+		Expect(s.Admin().Update(ctx, unkept)).To(Succeed())
+		answer, err := s.tryHelm(ctx, append([]string{"upgrade", "warren", second, set}, postgres...)...)
+		Expect(err).To(HaveOccurred())
+		Expect(answer).To(ContainSubstring("run `kubectl annotate pvc warren-billing -n warren-system helm.sh/resource-policy=keep` first"))
+		s.runHelm(ctx, "upgrade", "warren", second, set, sqlite)
+
+		s.runHelm(ctx, append([]string{"upgrade", "warren", second, set}, postgres...)...)
+		Expect(s.read(claim)(ctx)).To(Succeed())
+		s.runHelm(ctx, "upgrade", "warren", second, set, sqlite)
+		Expect(s.runHelm(ctx, "uninstall", "warren")).To(ContainSubstring("[PersistentVolumeClaim] warren-billing"))
+		Expect(s.read(claim)(ctx)).To(Succeed())
+		Expect(claim.DeletionTimestamp).To(BeNil())
+		s.runHelm(ctx, "install", "warren", second, set, sqlite)
+		Expect(s.read(claim)(ctx)).To(Succeed())
+		Expect(claim.UID).To(Equal(made))
+	}, SpecTimeout(3*suite.Patience))
 })
 
 // startOperator starts the operator with the configuration file that the chart has deployed.
