@@ -35,7 +35,8 @@ func (h helm) checkDrain(t *testing.T) {
 
 // checkLedger looks at the text that Helm applies, because template drops what Helm alone reads.
 func (h helm) checkLedger(t *testing.T) {
-	manifests, stderr := h.render(t, "controller.config.billing.driver=sqlite", "--show-only=templates/persistentvolumeclaim_warren-billing.yaml")
+	manifests, stderr := h.render(t, "controller.config.billing.driver=sqlite",
+		"--show-only=templates/persistentvolumeclaim_warren-billing.yaml")
 	if stderr != "" {
 		t.Fatal(stderr)
 	}

@@ -108,8 +108,8 @@ func judgeWebhook(answer error) Check {
 	case strings.Contains(answer.Error(), "admission webhook"):
 		return passOf(name, "answers, and refuses "+probeName)
 	}
-	return warnOf(name, fmt.Sprintf("it is not known whether the webhook answers: an LNamespace, and a SubNamespace in default, sent by dry run, "+
-		"were refused before the webhook was called: %s",
+	return warnOf(name, fmt.Sprintf("it is not known whether the webhook answers: an LNamespace, and a SubNamespace in default, "+
+		"sent by dry run, were refused before the webhook was called: %s",
 		firstLine(answer.Error())),
 		"ask someone who may create LNamespaces to run this")
 }

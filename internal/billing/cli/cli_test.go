@@ -70,7 +70,8 @@ func TestWrongInput(t *testing.T) {
 		}
 	})
 	t.Run("BILL-43 without a subcommand the error lists the subcommands", func(t *testing.T) {
-		if err := cli.Run(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "name a subcommand: copy, ddl, help, sql, status") {
+		err := cli.Run(t.Context(), nil, nil)
+		if err == nil || !strings.Contains(err.Error(), "name a subcommand: copy, ddl, help, sql, status") {
 			t.Error(err)
 		}
 	})

@@ -54,8 +54,8 @@ func (c *call) runCopy(ctx context.Context, to, from *billing.Store) error {
 	if err := t.printTo(c.out, c.format); err != nil || c.format != "table" {
 		return err
 	}
-	_, err = fmt.Fprintf(c.out, "All %d rows are in the new ledger, with the same values. Next: deploy the configuration with billing.driver %s; "+
-		"its exporter goes on from here.\n", copied.Rows, c.config.Billing.Driver)
+	_, err = fmt.Fprintf(c.out, "All %d rows are in the new ledger, with the same values. Next: deploy the configuration with "+
+		"billing.driver %s; its exporter goes on from here.\n", copied.Rows, c.config.Billing.Driver)
 	return err
 }
 

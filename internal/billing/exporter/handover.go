@@ -8,7 +8,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 )
 
-// OpenBigQuery opens the ledger in BigQuery, for questions alone with readOnly. Only the program manager-bigquery sets it; it is nil in others.
+// OpenBigQuery opens the ledger in BigQuery, for questions alone with readOnly. Only the program
+// manager-bigquery sets it; it is nil in others.
 var OpenBigQuery func(c *config.BillingBigQuery, readOnly bool) *sql.DB
 
 // HandOver replaces this process by programs.BigQuery, with the same arguments, if the configured driver is bigquery
