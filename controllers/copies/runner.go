@@ -68,9 +68,11 @@ func newRunner(o Options, settings copyengine.Settings, api copying.API, pages *
 	}
 	r.runner = copying.NewRunner(o.Options, copying.Work[copyengine.Input, copyengine.Request, copyengine.Key]{
 		Name: "copies", Elected: copyengine.Elected{},
-		Started:       func(key copyengine.Key) copyengine.Input { return copyengine.Started{Key: key} },
-		ForestChanged: func(c view.Change) copyengine.Input { return copyengine.ForestChanged(c) },
-		PlaceKey:      r.attributesOf, CarryOut: r.carryOut, Timeout: settings.Timing.Write, Perform: r.performOutput,
+		Started: func(key copyengine.Key) copyengine.Input { return copyengine.Started{Key: key} },
+		ForestChanged: func(c view.Change) copyengine.Input {
+			return copyengine.ForestChanged{Old: c.Old, New: c.New, Namespaces: c.Namespaces}
+		},
+		PlaceKey: r.attributesOf, CarryOut: r.carryOut, Timeout: settings.Timing.Write, Perform: r.performOutput,
 		Watch: func(ctx context.Context) error { return r.watches.runWatches(ctx, settings.Kinds) },
 		Lead:  r.runTicks, Ready: r.Ready, Gauges: newGauges(r),
 		Scrubber: copying.Scrubber{

@@ -47,9 +47,11 @@ func New(o copying.Options, of distribute.Options) (*Runner, error) {
 	r := &Runner{requests: &Requests{API: writer, Timing: of.Timing, List: listWith(lister)}}
 	r.runner = copying.NewRunner(o, copying.Work[distribute.Input, distribute.Request, distribute.Key]{
 		Name: "distribution", Elected: distribute.Elected{},
-		Started:       func(key distribute.Key) distribute.Input { return distribute.Started{Key: key} },
-		ForestChanged: func(c view.Change) distribute.Input { return distribute.ForestChanged(c) },
-		PlaceKey:      attributesOf,
+		Started: func(key distribute.Key) distribute.Input { return distribute.Started{Key: key} },
+		ForestChanged: func(c view.Change) distribute.Input {
+			return distribute.ForestChanged{Old: c.Old, New: c.New, Namespaces: c.Namespaces}
+		},
+		PlaceKey: attributesOf,
 		CarryOut: func(ctx context.Context, request distribute.Request) (answer distribute.Input, inVain bool) {
 			return r.requests.CarryOut(ctx, request), false // only the work of tenants rests after a failure
 		},

@@ -84,8 +84,8 @@ func newReplica(h *history, name string) *replica {
 		r.applyCopies).Unshared()
 	r.ofRuns = &rundistribution.Requests{API: client{r}, Timing: h.options.Timing, List: client{r}.listObstacles}
 	r.view.Subscribe(func(c view.Change) {
-		r.applyCopies(copyengine.ForestChanged(c))
-		r.applyRuns(distribute.ForestChanged(c))
+		r.applyCopies(copyengine.ForestChanged{Old: c.Old, New: c.New, Namespaces: c.Namespaces})
+		r.applyRuns(distribute.ForestChanged{Old: c.Old, New: c.New, Namespaces: c.Namespaces})
 	})
 	r.applyRuns(distribute.DefinitionChanged{})
 	r.addWatches()
