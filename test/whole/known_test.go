@@ -1,0 +1,26 @@
+package whole_test
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/warren-tenancy/warren/test/whole/oracle"
+)
+
+// known are faults of the product that histories have found, and that are not mended yet: a part of what the oracle says, and why.
+var known = []struct{ oracle, part, why string }{
+	{oracle.Generation, "condition BudgetEnforced", "controllers/budget reports when shares, refusals or the forest change, and not when " +
+		"another field of the LNamespace does"},
+}
+
+// withoutKnown leaves out the findings that are known.
+func withoutKnown(found []oracle.Finding) []oracle.Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f oracle.Finding) bool {
+		for _, k := range known {
+			if f.Oracle == k.oracle && strings.Contains(f.Text, k.part) {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,144 @@
+package whole_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/operator"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/whole/oracle"
+	"github.com/warren-tenancy/warren/test/whole/sim"
+	"github.com/warren-tenancy/warren/test/whole/story"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// settings returns the settings of a cluster with all that overlay open installs, except what the operator's webhooks need.
+func settings(t *testing.T) sim.Settings {
+	t.Helper()
+	rendered, err := devcluster.Render("config/overlays/open")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := []byte(rendered.Configuration())
+	parsed, err := configfile.Parse("config.yaml", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, u := range append(rendered.Definitions(), rendered.Rest()...) {
+		if !strings.HasSuffix(u.GetKind(), "WebhookConfiguration") {
+			objects = append(objects, u)
+		}
+	}
+	return sim.Settings{File: &operator.ConfigFile{Content: content, Config: parsed}, Objects: objects}
+}
+
+// numberFrom reads a number from the environment.
+func numberFrom(t *testing.T, variable string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%q: %v", variable, text, err)
+	}
+	return n
+}
+
+const (
+	freshSeeds     = 1_000_000
+	usualHistories = 6
+	usualEvents    = 60
+	// hang is the real time after which a history is taken to be stuck: somebody in the bubble waits for what is outside of it, or computes
+	// without end.
+	hang = 2 * time.Minute
+)
+
+func TestHistories(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	histories, events := numberFrom(t, "WHOLE_HISTORIES", usualHistories), int(numberFrom(t, "WHOLE_EVENTS", usualEvents))
+	first := numberFrom(t, "WHOLE_SEED", rand.Uint64N(freshSeeds))
+	with := settings(t)
+	total, begun, virtual, applied := sim.Counts{}, time.Now(), time.Duration(0), 0
+	for seed := first; seed < first+histories; seed++ {
+		script := story.NewScript(seed, events)
+		result := play(t, script, with)
+		total.Add(result.Counts)
+		virtual += result.Virtual
+		applied += result.Applied
+		if found := withoutKnown(result.Found); len(found) > 0 {
+			explain(t, script, with, found)
+		}
+	}
+	t.Logf("%d histories, seeds %d to %d: %.1f virtual hours, %d deeds, %d starts, %d requests, %d events of watches, %d faults, %d goroutines left, in %s",
+		histories, first, first+histories-1, virtual.Hours(), applied, total.Starts, total.Requests, total.Events, total.Faults, runtime.NumGoroutine(),
+		time.Since(begun).Round(time.Second))
+}
+
+// explain prints a history that failed, as short as it can be.
+func explain(t *testing.T, script story.Script, with sim.Settings, found []oracle.Finding) {
+	t.Helper()
+	for _, f := range found {
+		t.Errorf("seed %d: %s", script.Seed, f)
+	}
+	if within := numberFrom(t, "WHOLE_SHRINK", 0); within > 0 {
+		script = story.Shrink(script, func(s story.Script) bool {
+			for _, f := range withoutKnown(play(t, s, with).Found) {
+				if f.Oracle == found[0].Oracle {
+					return true
+				}
+			}
+			return false
+		}, time.Duration(within)*time.Second)
+		with.Log = func(line string) { fmt.Println(line) }
+		play(t, script, with)
+	}
+	t.Log(script)
+}
+
+// play runs a script in a bubble of its own.
+func play(t *testing.T, script story.Script, with sim.Settings) (result story.Result) {
+	t.Helper()
+	watchdog := time.AfterFunc(hang, func() {
+		stacks := make([]byte, 16<<20)
+		fmt.Fprintf(os.Stderr, "seed %d hangs:\n%s\n", script.Seed, stacks[:runtime.Stack(stacks, true)])
+		os.Exit(2)
+	})
+	defer watchdog.Stop()
+	// Some goroutines of libraries never end, and wait for nothing that could come. The bubble's end reports them by a panic.
+	defer func() {
+		if left := recover(); left != nil && !strings.Contains(fmt.Sprint(left), "blocked goroutines remain") {
+			panic(left)
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		defer func() {
+			if wrong := recover(); wrong != nil {
+				result.Found = append(result.Found, oracle.Finding{Oracle: "panic", Text: fmt.Sprintf("%v\n%s", wrong, debug.Stack())})
+			}
+		}()
+		result = story.Run(script, with)
+	})
+	return result
+}
