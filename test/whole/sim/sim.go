@@ -328,13 +328,14 @@ func isWrite(r api.Request) bool {
 // Starts is how many processes were started.
 func (s *Sim) Starts() int { return s.starts }
 
-// CloseAll cuts off every process, so that its goroutines end.
+// CloseAll ends every process, so that its goroutines end.
 func (s *Sim) CloseAll() {
 	for _, p := range s.processes {
-		p.life.Store(int32(dead))
-		p.cancel()
+		p.end(dead)
 	}
-	s.reap()
+	s.RunUntil(func() bool {
+		return !slices.ContainsFunc(s.processes, func(p *Process) bool { return p.state() == dying })
+	}, 5*time.Minute)
 }
 
 // Add adds what another run has cost.
