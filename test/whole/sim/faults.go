@@ -58,12 +58,16 @@ func lastPart(path string) string { return path[strings.LastIndex(path, "/")+1:]
 
 // do carries out a request, and records it if it is a write.
 func (s *Sim) do(c *call) api.Response {
-	s.knows = c.knew
+	s.knows, s.last = c.knew, nil
 	done := s.Server.Do(c.request)
 	s.knows = 0
 	if isWrite(c.request) {
+		change := string(done.Body)
+		if s.last != nil {
+			change = describeChange(*s.last)
+		}
 		s.Writes = append(s.Writes, Write{At: time.Now(), Process: c.process.Name, Method: c.request.Method, Path: c.request.Path,
-			Body: string(c.request.Body), Code: done.Code})
+			Body: string(c.request.Body), Code: done.Code, Change: change})
 	}
 	return done
 }

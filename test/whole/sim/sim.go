@@ -46,7 +46,8 @@ type Sim struct {
 	watches   []*openWatch
 	late      []*call
 	chores    []*chore
-	knows     int64 // see Knowing
+	knows     int64      // see Knowing
+	last      *api.Event // of the request that is carried out
 
 	mu      sync.Mutex // guards pending
 	pending []*call
@@ -63,11 +64,13 @@ type Write struct {
 	Method, Path string
 	Body         string
 	Code         int
+	// Change is what the write has changed.
+	Change string
 }
 
 // String describes the write in one line.
 func (w Write) String() string {
-	return fmt.Sprintf("%s %s %s %s -> %d %.300s", w.At.Format("15:04:05.000"), w.Process, w.Method, w.Path, w.Code, w.Body)
+	return fmt.Sprintf("%s %s %s %s -> %d: %.3000s", w.At.Format("15:04:05.000"), w.Process, w.Method, w.Path, w.Code, w.Change)
 }
 
 // call is a request that waits.
@@ -124,6 +127,7 @@ func New(settings Settings) *Sim {
 		arrived: make(chan struct{}, 1), Begun: time.Now(),
 	}
 	s.plane = plane.New(s.Server)
+	s.Server.Observe(func(e api.Event) { s.last = &e })
 	return s
 }
 

@@ -112,10 +112,11 @@ func (h *History) restart() []oracle.Finding {
 		return []oracle.Finding{{Oracle: oracle.Restart, Text: fmt.Sprintf("the caches of a fresh operator have not synced: %v", err)}}
 	}
 	h.Sim.Run(restarted)
-	if after := h.Sim.Writes[before:]; len(after) > 0 {
-		return []oracle.Finding{{Oracle: oracle.Restart, Text: "a fresh operator writes:" + describeWrites(after)}}
+	var found []oracle.Finding
+	for _, w := range h.Sim.Writes[before:] {
+		found = append(found, oracle.Finding{Oracle: oracle.Restart, Text: "a fresh operator writes " + w.String()})
 	}
-	return nil
+	return found
 }
 
 func describeWrites(writes []sim.Write) string {
