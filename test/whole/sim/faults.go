@@ -67,7 +67,7 @@ func (s *Sim) do(c *call) api.Response {
 			change = describeChange(*s.last)
 		}
 		s.Writes = append(s.Writes, Write{At: time.Now(), Process: c.process.Name, Method: c.request.Method, Path: c.request.Path,
-			Body: string(c.request.Body), Code: done.Code, Change: change})
+			Body: string(c.request.Body), Code: done.Code, Change: change, changes: s.last != nil})
 	}
 	return done
 }

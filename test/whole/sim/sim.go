@@ -64,9 +64,13 @@ type Write struct {
 	Method, Path string
 	Body         string
 	Code         int
-	// Change is what the write has changed.
-	Change string
+	// Change is what the write has changed, or the API server's answer.
+	Change  string
+	changes bool
 }
+
+// HasChanged reports whether the write has changed an object.
+func (w Write) HasChanged() bool { return w.Code < 400 && w.changes }
 
 // String describes the write in one line.
 func (w Write) String() string {

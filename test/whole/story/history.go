@@ -34,6 +34,8 @@ const (
 	patience = 40 * time.Minute
 	// quiet is how long nothing is written in a cluster that has settled.
 	quiet = 6 * time.Minute
+	// refusals is how many writes the API server may refuse in that time: each is tried again after a pause that grows.
+	refusals = 100
 	// restarted is how long a fresh operator has to write what it should not.
 	restarted = 90 * time.Second
 )
@@ -79,19 +81,23 @@ func (h *History) settle() []oracle.Finding {
 	h.settling = true
 	h.Sim.EndFaults()
 	h.Sim.Log("story", "all faults end")
-	begun, seen, last := time.Now(), len(h.Sim.Writes), time.Now()
+	begun, seen, last := time.Now(), h.countChanges(), time.Now()
 	for time.Since(last) < quiet {
 		h.keepRunning()
 		h.Sim.Run(2 * time.Second)
-		if n := len(h.Sim.Writes); n > seen {
+		if n := h.countChanges(); n > seen {
 			seen, last = n, time.Now()
 		}
 		if time.Since(begun) > patience {
 			return []oracle.Finding{{Oracle: oracle.Quiet, Text: "the operator still writes after " + patience.String() + ":" +
-				describeWrites(h.Sim.Writes[max(0, seen-12):])}}
+				describeWrites(h.Sim.Writes[max(0, len(h.Sim.Writes)-12):])}}
 		}
 	}
 	h.Sim.Log("story", "the cluster has settled")
+	if n := h.countRefused(time.Now().Add(-quiet)); n > refusals {
+		return []oracle.Finding{{Oracle: oracle.Quiet, Text: fmt.Sprintf("the API server refused %d writes in %s:%s", n, quiet,
+			describeWrites(h.Sim.Writes[len(h.Sim.Writes)-12:]))}}
+	}
 	if len(h.watcher.Found) > 0 {
 		return h.watcher.Found
 	}
@@ -114,9 +120,34 @@ func (h *History) restart() []oracle.Finding {
 	h.Sim.Run(restarted)
 	var found []oracle.Finding
 	for _, w := range h.Sim.Writes[before:] {
+		if !w.HasChanged() {
+			continue // a place that another object has is found by a POST
+		}
 		found = append(found, oracle.Finding{Oracle: oracle.Restart, Text: "a fresh operator writes " + w.String()})
 	}
 	return found
+}
+
+// countChanges returns how many writes of the operator have changed something.
+func (h *History) countChanges() int {
+	n := 0
+	for _, w := range h.Sim.Writes {
+		if w.HasChanged() {
+			n++
+		}
+	}
+	return n
+}
+
+// countRefused returns how many writes were refused since a time.
+func (h *History) countRefused(since time.Time) int {
+	n := 0
+	for _, w := range h.Sim.Writes {
+		if w.At.After(since) && w.Code >= 400 {
+			n++
+		}
+	}
+	return n
 }
 
 func describeWrites(writes []sim.Write) string {
