@@ -12,6 +12,7 @@ import (
 var known = []struct{ oracle, part, why string }{
 	{oracle.Generation, "condition BudgetEnforced", "controllers/budget reports when shares, refusals or the forest change, and not when " +
 		"another field of the LNamespace does"},
+	{oracle.Restart, "].observedGeneration: ", "a fresh operator mends the same; the oracle " + oracle.Generation + " judges every other condition"},
 	{oracle.Restart, "is younger than this object, so the operator can't know after its restart", "a message of ParentApplied names one more " +
 		"obstacle after a restart than before"},
 	{oracle.Restart, "was deleted after spec.parent named it", "a message of ParentApplied names one obstacle less after a restart than before"},

@@ -1,3 +1,4 @@
+// Package whole_test runs histories of the whole operator in one process and in virtual time, on a model of the API server.
 package whole_test
 
 import (
