@@ -44,8 +44,8 @@ type Lock struct {
 	endProcess func(holder string)
 }
 
-// NewLock returns the Lease of that name, with an identity that no other process has. endProcess ends the process when it must not write any
-// more; nil stands for os.Exit.
+// NewLock returns the Lease of that name, with an identity that no other process has. endProcess ends the process when it must not write
+// any more; nil stands for os.Exit.
 func NewLock(cfg *rest.Config, namespace, name string, endProcess func()) (*Lock, error) {
 	if endProcess == nil {
 		endProcess = func() { os.Exit(1) }

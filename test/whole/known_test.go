@@ -10,15 +10,30 @@ import (
 // known are faults of the product that histories have found, and that are not mended yet: a part of what the oracle says, and why. What
 // follows from a fault in the same history is excused with it.
 var known = []struct{ oracle, part, why string }{
-	{oracle.Generation, "condition BudgetEnforced", "controllers/budget reports when shares, refusals or the forest change, and not when " +
-		"another field of the LNamespace does"},
-	{oracle.Restart, "].observedGeneration: ", "a fresh operator mends the same; the oracle " + oracle.Generation + " judges every other condition"},
-	{oracle.Restart, "is younger than this object, so the operator can't know after its restart", "a message of ParentApplied names one more " +
-		"obstacle after a restart than before"},
-	{oracle.Restart, "was deleted after spec.parent named it", "a message of ParentApplied names one obstacle less after a restart than before"},
-	{oracle.Restart, domain + "/applied-parent:", "a fresh operator places a namespace below a name whose namespace was deleted after spec.parent " +
-		"named it; the one before had refused that"},
-	{oracle.Shares, "from <nil> to", "a share whose creation has failed is created as it was planned, although the room has been used since"},
+	{
+		oracle.Generation, "condition BudgetEnforced",
+		"controllers/budget reports when shares, refusals or the forest change, and not when another field of the LNamespace does",
+	},
+	{
+		oracle.Restart, "].observedGeneration: ",
+		"a fresh operator mends the same; the oracle generation judges every other condition",
+	},
+	{
+		oracle.Restart, "is younger than this object, so the operator can't know after its restart",
+		"a message of ParentApplied names one more obstacle after a restart than before",
+	},
+	{
+		oracle.Restart, "was deleted after spec.parent named it",
+		"a message of ParentApplied names one obstacle less after a restart than before",
+	},
+	{
+		oracle.Restart, domain + "/applied-parent:",
+		"a fresh operator places a namespace below a name whose namespace was deleted after spec.parent named it; the one before refused that",
+	},
+	{
+		oracle.Shares, "from <nil> to",
+		"a share whose creation has failed is created as it was planned, although the room has been used since",
+	},
 }
 
 const domain = "tenancy.warren.dev"

@@ -134,7 +134,8 @@ func (s *Server) checkEscalation(k *Kind, u *unstructured.Unstructured, old *Rec
 		if old != nil && slices.EqualFunc(rulesIn(u), rulesIn(old.Unstructured), equalRules) {
 			return nil
 		}
-		if s.Allowed(o.user, Attributes{Verb: "escalate", Group: rbacGroup, Resource: k.Resource, Namespace: u.GetNamespace(), Name: u.GetName()}) {
+		if s.Allowed(o.user, Attributes{Verb: "escalate", Group: rbacGroup, Resource: k.Resource, Namespace: u.GetNamespace(),
+			Name: u.GetName()}) {
 			return nil
 		}
 		rules = rulesIn(u)
@@ -213,7 +214,8 @@ func (s *Server) decide(user string, groups []string, a *authorizationv1.Resourc
 
 // addBuiltinRoles adds those ClusterRoles that every cluster has. Their rules are few, but of each role's kind.
 func (s *Server) addBuiltinRoles() {
-	read, write := []string{"get", "list", "watch"}, []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	read := []string{"get", "list", "watch"}
+	write := append([]string{"create", "delete", "deletecollection", "patch", "update"}, read...)
 	resources := []string{"configmaps", "pods", "services", "persistentvolumeclaims", "serviceaccounts"}
 	rule := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Verbs: verbs, Resources: resources}
@@ -230,7 +232,8 @@ func (s *Server) addBuiltinRoles() {
 		if target, aggregates := strings.CutPrefix(name, "system:aggregate-to-"); aggregates {
 			role.Labels = map[string]string{rbacGroup + "/aggregate-to-" + target: "true"}
 			s.installRole(role)
-			role = &rbacv1.ClusterRole{TypeMeta: role.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: target}, AggregationRule: &rbacv1.AggregationRule{}}
+			role = &rbacv1.ClusterRole{TypeMeta: role.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: target},
+				AggregationRule: &rbacv1.AggregationRule{}}
 			for _, below := range map[string][]string{"view": {"view"}, "edit": {"view", "edit"}, "admin": {"view", "edit", "admin"}}[target] {
 				role.AggregationRule.ClusterRoleSelectors = append(role.AggregationRule.ClusterRoleSelectors,
 					metav1.LabelSelector{MatchLabels: map[string]string{rbacGroup + "/aggregate-to-" + below: "true"}})

@@ -36,7 +36,8 @@ func (r *Record) key() string { return r.GetNamespace() + "/" + r.GetName() }
 func (r *Record) encode(metadataOnly bool) []byte {
 	if metadataOnly {
 		if r.metadata == nil {
-			r.metadata = mustEncode(map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": r.Object["metadata"]})
+			r.metadata = mustEncode(map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+				"metadata": r.Object["metadata"]})
 		}
 		return r.metadata
 	}

@@ -177,7 +177,8 @@ func checkVersion(k *Kind, old *Record, name string, u *unstructured.Unstructure
 	case u.GetResourceVersion() != "" && u.GetResourceVersion() != old.GetResourceVersion():
 		return conflict(of, name, "the object has been modified; please apply your changes to the latest version and try again")
 	case u.GetResourceVersion() == "" && k.definition != nil:
-		return invalid(k, name, field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+		return invalid(k, name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
 	return nil
 }

@@ -55,7 +55,8 @@ func CheckPeople(server *api.Server) []Finding {
 			}
 			of := server.Kind(domain, "lnamespaces").Find("", tenant)
 			if of == nil {
-				found = append(found, findingOf(People, "%s %s/%s is there, but LNamespace %s is not", r.GetKind(), r.GetNamespace(), r.GetName(), tenant))
+				found = append(found, findingOf(People, "%s %s/%s is there, but LNamespace %s is not", r.GetKind(), r.GetNamespace(),
+					r.GetName(), tenant))
 				continue
 			}
 			for _, user := range usersIn(r.Object, "subjects") {

@@ -330,7 +330,8 @@ func (s *Sim) endWatch(w *openWatch, err error) {
 
 // isWrite reports whether a request may change something that counts.
 func isWrite(r api.Request) bool {
-	return r.Method != "GET" && !strings.Contains(r.Path, "/leases") && !strings.Contains(r.Path, "/events") && !strings.HasSuffix(r.Path, "reviews")
+	return r.Method != "GET" && !strings.Contains(r.Path, "/leases") && !strings.Contains(r.Path, "/events") &&
+		!strings.HasSuffix(r.Path, "reviews")
 }
 
 // Starts is how many processes were started.

@@ -78,5 +78,6 @@ func (h *History) deletePods(e Event) bool {
 
 // deleteShare has a tenant's admin delete the operator's ResourceQuota.
 func (h *History) deleteShare(e Event) bool {
-	return h.remove(pick(slices.DeleteFunc(h.core("resourcequotas").All(), func(r *api.Record) bool { return r.GetName() != "hrq."+domain }), e.A))
+	shares := slices.DeleteFunc(h.core("resourcequotas").All(), func(r *api.Record) bool { return r.GetName() != "hrq."+domain })
+	return h.remove(pick(shares, e.A))
 }

@@ -45,8 +45,8 @@ func (h *History) makeSource(e Event) bool {
 	return h.create(u)
 }
 
-// objects returns objects of the copied kinds that have a label, without those that carry rights of a tenant's lists: the policies of Warren
-// let only the operator change these.
+// objects returns objects of the copied kinds that have a label, without those that carry rights of a tenant's lists: the policies of
+// Warren let only the operator change these.
 func (h *History) objects(label string) []*api.Record {
 	var all []*api.Record
 	for _, k := range h.copiedKinds() {
