@@ -76,7 +76,7 @@ const (
 	usualEvents    = 60
 	// hang is the real time after which a history is taken to be stuck: somebody in the bubble waits for what is outside of it, or computes
 	// without end.
-	hang = 2 * time.Minute
+	hang = 5 * time.Minute
 )
 
 // cases are what the oracles judge.
