@@ -28,6 +28,10 @@ var known = []struct{ oracle, part, why string }{
 		"a message of ParentApplied names one obstacle less after a restart than before",
 	},
 	{
+		oracle.Restart, "/hierarchyconfigurations -> 201",
+		"a fresh operator makes a HierarchyConfiguration to report in, where the one before had none",
+	},
+	{
 		oracle.Restart, "copies are current",
 		"a ResourceDistribution with a copy that a quota refuses reports for 0.3 s after each restart that other copies are current",
 	},
