@@ -44,8 +44,12 @@ type Lock struct {
 	endProcess func(holder string)
 }
 
-// NewLock returns the Lease of that name, with an identity that no other process has.
-func NewLock(cfg *rest.Config, namespace, name string) (*Lock, error) {
+// NewLock returns the Lease of that name, with an identity that no other process has. endProcess ends the process when it must not write
+// any more; nil stands for os.Exit.
+func NewLock(cfg *rest.Config, namespace, name string, endProcess func()) (*Lock, error) {
+	if endProcess == nil {
+		endProcess = func() { os.Exit(1) }
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("naming this replica: %w", err)
@@ -65,7 +69,7 @@ func NewLock(cfg *rest.Config, namespace, name string) (*Lock, error) {
 		endProcess: func(holder string) {
 			ctrl.Log.WithName("election").Info("another replica has taken the Lease: this one ends at once, and its Pod starts again", "holder",
 				holder)
-			os.Exit(1)
+			endProcess()
 		},
 	}, nil
 }

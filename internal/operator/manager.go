@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -42,6 +43,10 @@ type Options struct {
 	// AllowOtherIdentity lets the manager run as a user whom the policies don't name as the operator.
 	AllowOtherIdentity bool
 	Webhooks           WebhookOptions
+	// Access is the access to the API server; nil: that of --kubeconfig, KUBECONFIG or the pod. With it, a process may have several managers.
+	Access *rest.Config
+	// EndProcess ends a process that no longer leads; nil: os.Exit.
+	EndProcess func()
 }
 
 // BindFlags declares the flags of o.
@@ -83,7 +88,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	cfg, err := loadAccess(c, userAgent)
+	cfg, err := o.loadAccess(c, userAgent)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +113,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if options.WebhookServer, err = o.Webhooks.makeServer(); err != nil {
 		return nil, err
 	}
-	lock, err := leader.NewLock(cfg, o.OperatorNamespace, v1alpha1.OperatorName)
+	lock, err := leader.NewLock(cfg, o.OperatorNamespace, v1alpha1.OperatorName, o.EndProcess)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +130,15 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 }
 
 // loadAccess returns the access to the API server. Its connections end when the other side has gone silent; see package connection.
-func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config, error) {
-	cfg, err := ctrl.GetConfig()
-	if err != nil {
-		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
+func (o *Options) loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config, error) {
+	cfg := o.Access
+	if cfg == nil {
+		var err error
+		if cfg, err = ctrl.GetConfig(); err != nil {
+			return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
+		}
 	}
+	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent, cfg.Dial = userAgent, connection.Dial
 	cfg.Wrap(connection.LeaveRetries)
 	cfg.Wrap(connection.FinishWrites)
@@ -171,6 +180,7 @@ func (o *Options) managerOptions() ctrl.Options {
 		Metrics:                metrics,
 		HealthProbeBindAddress: "0", // withProbes serves the probes
 		LeaderElection:         o.LeaderElect,
+		Controller:             ctrlconfig.Controller{SkipNameValidation: new(o.Access != nil)}, // names are unique in a process
 	}
 }
 

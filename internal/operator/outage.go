@@ -26,9 +26,26 @@ func askOften(lw toolscache.ListerWatcher) *toolscache.ListWatch {
 			return askWhileAway(ctx, func(ctx context.Context) (runtime.Object, error) { return inner.ListWithContext(ctx, options) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return askWhileAway(ctx, func(ctx context.Context) (watch.Interface, error) { return inner.WatchWithContext(ctx, options) })
+			w, err := askWhileAway(ctx, func(ctx context.Context) (watch.Interface, error) { return inner.WatchWithContext(ctx, options) })
+			if err != nil {
+				return nil, err
+			}
+			return drainedWatch{w}, nil
 		},
 	}
+}
+
+// drainedWatch is a watch whose events are received after Stop, too. controller-runtime shows watches through watch.Filter, whose goroutine
+// would otherwise wait for ever to hand over the event that it had in hand.
+type drainedWatch struct{ watch.Interface }
+
+// Stop implements watch.Interface.
+func (w drainedWatch) Stop() {
+	w.Interface.Stop()
+	go func() {
+		for range w.ResultChan() { //nolint:revive // nobody wants them
+		}
+	}()
 }
 
 // askWhileAway asks again while the API server can't be reached, and returns its first answer. A reflector's own back-off may wait for a

@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // FLT-F07: after an outage, the revocations of an LNamespace begin within seconds, and not after a reflector's pause of up to a minute.
@@ -52,4 +54,15 @@ func TestTheEndOfTheProcessEndsTheWaiting(t *testing.T) {
 	if _, err := askWhileAway(ctx, func(ctx context.Context) (string, error) { return "", ctx.Err() }); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// A watch that is stopped while its filter has an event in hand leaves no goroutine: the bubble would end with a panic.
+func TestStoppedWatchLeavesNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		source := watch.NewFake()
+		shown := drainedWatch{watch.Filter(source, func(e watch.Event) (watch.Event, bool) { return e, true })}
+		source.Modify(&corev1.Namespace{})
+		synctest.Wait()
+		shown.Stop()
+	})
 }

@@ -123,7 +123,7 @@ func (o options) runExporter(ctx context.Context, c *config.OperatorConfiguratio
 // newManager returns a manager whose leader holds the exporter's Lease. It serves metrics and probes. The exporter is
 // always ready, because it serves no requests that another replica could serve better.
 func (o options) newManager(cfg *rest.Config) (ctrl.Manager, *leader.Lock, error) {
-	lock, err := leader.NewLock(cfg, o.namespace, programs.LeaseName)
+	lock, err := leader.NewLock(cfg, o.namespace, programs.LeaseName, nil)
 	if err != nil {
 		return nil, nil, err
 	}
