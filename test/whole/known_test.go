@@ -12,14 +12,6 @@ import (
 // follows from a fault in the same history is excused with it.
 var known = []struct{ oracle, part, why string }{
 	{
-		oracle.Generation, "condition BudgetEnforced",
-		"controllers/budget reports when shares, refusals or the forest change, and not when another field of the LNamespace does",
-	},
-	{
-		oracle.Restart, "].observedGeneration: ",
-		"a fresh operator mends the same; the oracle generation judges every other condition",
-	},
-	{
 		oracle.Restart, "is younger than this object, so the operator can't know after its restart",
 		"a message of ParentApplied names one more obstacle after a restart than before",
 	},
