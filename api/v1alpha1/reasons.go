@@ -290,7 +290,8 @@ const (
 	ReasonKindNotAllowed Reason = "KindNotAllowed"
 	// Condition Ready is False: `spec.resource` is not valid, or the configuration does not allow `spec.conflictPolicy`.
 	ReasonInvalidResource Reason = "InvalidResource"
-	// Conditions Ready, Propagated: the operator cannot list or watch what it needs. The message describes what is missing, and where.
+	// Conditions Ready, Propagated, BudgetEnforced: the operator cannot list or watch what it needs. The message describes what is missing, and
+	// where. While BudgetEnforced has this reason, new namespaces get no rights and no copies.
 	ReasonNotObserved Reason = "NotObserved"
 	// Condition Ready is False: `spec.suspend` is true. `status.plan` has what would be written.
 	ReasonSuspended Reason = "Suspended"
