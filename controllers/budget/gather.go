@@ -20,8 +20,7 @@ type tree struct {
 	problems [][]string     // of each limit: what of it is left out, and why
 	keys     int            // how many resources the HierarchicalResourceQuotas have that count
 	refusals map[string]budget.Refusal
-	lost     []budget.Share // writes without an answer
-	failed   map[string]int // 1 for each namespace whose last write failed
+	order    map[string]int // of the writes of a pass, by namespace: the least first
 	// uncounted tells, by limit, of shares below it that are not counted, or could not be written; of mostNames at most.
 	uncounted map[int][]string
 	inTree    bool
@@ -55,7 +54,7 @@ const countPatience = 10 * time.Second
 // gatherTree returns the tree of a root; for another name, that namespace alone.
 func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) *tree {
 	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[int][]string{},
-		failed: map[string]int{}, ignored: map[int]string{}}
+		order: map[string]int{}, ignored: map[int]string{}}
 	r.known.mu.Lock()
 	defer r.known.mu.Unlock()
 	was, is := r.past[root], past{unlimited: map[string]bool{}}
@@ -97,18 +96,18 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	row := budget.Row{}
 	if q != nil {
 		row = q.row()
-		k.noteWrites(t, name, q)
+		t.order[name] = q.orderOfWrite()
 	}
 	row.Namespace, row.Under = name, is.limits
 	// Where the operator may write nothing, the share counts as it is.
 	isLeft := s.Place(name).Halted() || s.Protected(name)
-	row.Fixed, row.Ending = row.Fixed || isLeft, n.Terminating
+	row.Fixed, row.Ending = isLeft, n.Terminating
 	t.rows = append(t.rows, row)
 	switch {
 	case row.Ending:
 	case isLeft:
 		t.noteUnlimited(&row)
-	case !row.Fixed || q != nil && q.lost != nil:
+	default:
 		t.noteUncounted(&row, q, now)
 	}
 	k.addRefusal(t, name, q, now)
@@ -184,16 +183,6 @@ func (t *tree) ignoreLimit(one *limit, rule string) {
 	t.addLimit("", nil, nil, one)
 }
 
-// noteWrites notes how the last write of a share ended, unless it succeeded.
-func (k *known) noteWrites(t *tree, name string, q *quota) {
-	if q.lost != nil {
-		t.lost = append(t.lost, *q.lost)
-	}
-	if q.failure != "" {
-		t.failed[name] = 1
-	}
-}
-
 // addRefusal adds what a namespace was refused, and forgets it when it doesn't even count as the one before.
 func (k *known) addRefusal(t *tree, name string, q *quota, now time.Time) {
 	refusal, refused := k.refusals[name]
@@ -205,6 +194,18 @@ func (k *known) addRefusal(t *tree, name string, q *quota, now time.Time) {
 	case refused && now.Sub(refusal.At) > budget.RefusedBefore:
 		delete(k.refusals, name)
 	}
+}
+
+// orderOfWrite returns when in a pass the share is written. A write without an answer occupies room until it is decided; what was refused
+// hinders nothing else.
+func (q *quota) orderOfWrite() int {
+	switch {
+	case q.lost != nil:
+		return -1
+	case q.failure != "":
+		return 1
+	}
+	return 0
 }
 
 // hasUsedUp reports whether the share was raised since a refusal, and is too small again.

@@ -42,7 +42,7 @@ type share struct{ spec, counted, used budget.Amounts }
 type writing struct {
 	// since is when the share was found to be uncounted.
 	since time.Time
-	// lost is the write without an answer. It counts as carried out, and is repeated, as long as the mirror says that it is open.
+	// lost is the write without an answer. It counts as carried out as long as the mirror says that it is open, and the share is written again.
 	lost *budget.Share
 	// failure is why the last write failed; "" if it didn't.
 	failure string
@@ -212,7 +212,7 @@ func (q *quota) row() budget.Row {
 	if q.lost == nil {
 		return row
 	}
-	row.Fixed, row.Spec = true, maps.Clone(q.spec)
+	row.Open, row.Spec = true, maps.Clone(q.spec)
 	for key, amount := range q.lost.Hard {
 		if row.Spec == nil {
 			row.Spec = budget.Amounts{}

@@ -177,24 +177,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // writeShares plans the shares of a tree, and writes them. It returns when to plan again though no event says so (0: never), and whether
 // anything was to be written.
 func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (again time.Duration, wrote bool, err error) {
-	// First, because a write without an answer occupies room until it is answered.
-	failure := r.writeAll(ctx, t.root, t.lost)
 	shares := budget.Plan(t.limits, t.rows, t.refusals, now)
-	slices.SortStableFunc(shares, func(a, b budget.Share) int { // what was refused hinders nothing else
-		return cmp.Compare(t.failed[a.Namespace], t.failed[b.Namespace])
-	})
-	if len(shares) > mostWrites || len(t.lost) > 0 {
+	slices.SortStableFunc(shares, func(a, b budget.Share) int { return cmp.Compare(t.order[a.Namespace], t.order[b.Namespace]) })
+	// After an open write is decided, there may be more room.
+	isOpen := slices.ContainsFunc(t.rows, func(row budget.Row) bool { return row.Open })
+	if len(shares) > mostWrites || isOpen {
 		shares, again = shares[:min(len(shares), mostWrites)], time.Millisecond
 	}
-	wrote = len(t.lost)+len(shares) > 0
-	if err := errors.Join(failure, r.writeAll(ctx, t.root, shares)); err != nil {
-		return 0, wrote, err
+	if err := r.writeAll(ctx, t.root, shares); err != nil {
+		return 0, len(shares) > 0, err
 	}
 	for _, refusal := range t.refusals {
 		// Then the room that was kept for the namespace is everybody's again.
 		again = soonest(again, max(budget.RefusalHolds-now.Sub(refusal.At), 0)+time.Millisecond)
 	}
-	return again, wrote, nil
+	return again, len(shares) > 0, nil
 }
 
 // soonest returns the shorter of two times, of which 0 means never.

@@ -35,9 +35,11 @@ type Row struct {
 	Under []int
 	// Spec is spec.hard, Counted is status.hard, Used is status.used.
 	Spec, Counted, Used Amounts
-	// Fixed reports that the operator writes nothing in the namespace now: it is halted or protected, or the answer to the last write is
-	// lost. Its promise counts.
+	// Fixed reports that the operator writes nothing in the namespace now: it is halted or protected. Its promise counts.
 	Fixed bool
+	// Open reports that a write has no answer, so it may be carried out yet: Spec has the larger of both. The share is written in any case,
+	// which decides it: as much as there is room for by now.
+	Open bool
 	// Ending reports that the namespace is terminating: nothing can be created there, so its share never grows.
 	Ending bool
 }

@@ -181,7 +181,7 @@ func (c *cell) raise(amount int64) {
 // listChanges returns the shares that differ from what is written.
 func (p *pass) listChanges() (all []Share) {
 	for _, e := range p.entries {
-		if !e.Fixed && e.isChanged() {
+		if !e.Fixed && (e.Open || e.isChanged()) {
 			all = append(all, Share{e.Namespace, e.amounts()})
 		}
 	}

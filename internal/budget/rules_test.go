@@ -208,3 +208,22 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+func TestAnOpenWriteIsRepeatedWithWhatThereIsRoomFor(t *testing.T) {
+	for name, tt := range map[string]struct{ limit, want int64 }{
+		"QUOTA-74 a write without an answer is repeated, as long as there is room for it":                   {5, 1},
+		"QUOTA-74 a write without an answer whose room is used by now is decided by one that asks for less": {4, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits := []budget.Limit{{Name: "tenant", Hard: budget.Amounts{pods: tt.limit}}}
+			rows := []budget.Row{
+				{Namespace: "full", Under: []int{0}, Spec: budget.Amounts{pods: 4}, Counted: budget.Amounts{pods: 4}, Used: budget.Amounts{pods: 4}},
+				{Namespace: "open", Under: []int{0}, Spec: budget.Amounts{pods: 1}, Open: true},
+			}
+			shares := budget.Plan(limits, rows, nil, time.Unix(0, 0))
+			if len(shares) != 1 || shares[0].Namespace != "open" || shares[0].Hard[pods] != tt.want {
+				t.Errorf("got %v, want a share of %d for the one whose write is open", shares, tt.want)
+			}
+		})
+	}
+}

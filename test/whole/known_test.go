@@ -31,10 +31,6 @@ var known = []struct{ oracle, part, why string }{
 		oracle.Restart, domain + "/applied-parent:",
 		"a fresh operator places a namespace below a name whose namespace was deleted after spec.parent named it; the one before refused that",
 	},
-	{
-		oracle.Shares, "from <nil> to",
-		"a share whose creation has failed is created as it was planned, although the room has been used since",
-	},
 }
 
 const domain = "tenancy.warren.dev"
