@@ -83,8 +83,8 @@ func TestFailures(t *testing.T) {
 			ticked(true, "report a, acme"), known("a", false), known("acme", false), known("b", true),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "report a, acme"), known("a", true),
 		},
-		"PROP-R12 after a start, a namespace is not known while a copy in it waits for its Role, " +
-			"and is known when the copy counts as rejected": {
+		"PROP-R12 after a start, a namespace is known only when a copy in it that waits for its Role " +
+			"counts as rejected": {
 			refused(at("a"), copies.OtherRoleError{}, "later Secret a/s"), ticked(true, "report a, acme"), known("a", false), known("b", true),
 			startedSlot(at("a"), "create Secret a/s"), refused(at("a"), copies.OtherRoleError{}, "later Secret a/s"), known("a", false),
 			startedSlot(at("a"), "create Secret a/s"), refused(at("a"), copies.OtherRoleError{}, "later Secret a/s"), known("a", false),
