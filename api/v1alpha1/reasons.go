@@ -19,8 +19,8 @@ const (
 	ReasonPending Reason = "Pending"
 	// Condition NamespaceReady, Event; condition Ready of a SubNamespace: `tenants.reservedNames` reserves the name. Choose another name.
 	ReasonReservedName Reason = "ReservedName"
-	// Condition NamespaceReady, Event: a namespace of that name exists and does not belong to this LNamespace. The message has the command by
-	// which a cluster admin hands it over.
+	// Condition NamespaceReady, Event: a namespace of that name exists and does not belong to this LNamespace. The message has the command
+	// by which a cluster admin hands it over.
 	ReasonNamespaceConflict Reason = "NamespaceConflict"
 	// Condition NamespaceReady: the namespace is being deleted. The message describes what still holds it.
 	ReasonTerminating Reason = "Terminating"
@@ -148,15 +148,15 @@ const (
 	// first soon, in the end every 5 minutes, and at once when the spec changes.
 	ReasonCreateFailed Reason = "CreateFailed"
 	// Conditions MetadataSynced, Ready, Stalled, Event on a SubNamespace or a generated object: the API server refuses the labels or
-	// annotations of the namespace, or the label `propagate` of a generated object. The operator tries again after 1 second, in the end every
-	// 5 minutes, and at once when the namespace changes. For the label `propagate`, `propagation.retry` sets these times.
+	// annotations of the namespace, or the label `propagate` of a generated object. The operator tries again after 1 second, in the end
+	// every 5 minutes, and at once when the namespace changes. For the label `propagate`, `propagation.retry` sets these times.
 	ReasonMetadataRejected Reason = "MetadataRejected"
 	// Condition MetadataSynced: the namespace has the labels and annotations of its spec and of its ancestors.
 	ReasonSynced Reason = "Synced"
 	// Condition MetadataSynced: the configuration does not allow some keys of the spec. The message names them.
 	ReasonKeyNotAllowed Reason = "KeyNotAllowed"
-	// Condition MetadataSynced: the namespace is bound, but the SubNamespace that owns it does not exist. Create the SubNamespace again in the
-	// parent: it takes the namespace over.
+	// Condition MetadataSynced: the namespace is bound, but the SubNamespace that owns it does not exist. Create the SubNamespace again in
+	// the parent: it takes the namespace over.
 	ReasonSubNamespaceMissing Reason = "SubNamespaceMissing"
 	// Condition MetadataSynced, Event on the HierarchyConfiguration: the namespace is halted, so nothing is written to it. The Event has
 	// the cause.
@@ -290,8 +290,8 @@ const (
 	ReasonKindNotAllowed Reason = "KindNotAllowed"
 	// Condition Ready is False: `spec.resource` is not valid, or the configuration does not allow `spec.conflictPolicy`.
 	ReasonInvalidResource Reason = "InvalidResource"
-	// Conditions Ready, Propagated, BudgetEnforced: the operator cannot list or watch what it needs. The message describes what is missing, and
-	// where. While BudgetEnforced has this reason, new namespaces get no rights and no copies.
+	// Conditions Ready, Propagated, BudgetEnforced: the operator cannot list or watch what it needs. The message describes what is
+	// missing, and where. While BudgetEnforced has this reason, new namespaces get no rights and no copies.
 	ReasonNotObserved Reason = "NotObserved"
 	// Condition Ready is False: `spec.suspend` is true. `status.plan` has what would be written.
 	ReasonSuspended Reason = "Suspended"

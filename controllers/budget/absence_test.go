@@ -65,7 +65,8 @@ func TestALimitThatIsNotSeenIsNotTakenForAbsent(t *testing.T) {
 		"QUOTA-68 while the first list of HierarchicalResourceQuotas fails after a start, no share is deleted, new rights wait, and the " +
 			"tenant's BudgetEnforced tells why": {watchset.Status{State: watchset.Degraded, Err: errors.New("etcd is away")}, "etcd is away"},
 		"QUOTA-69 while there is no room for the watch of HierarchicalResourceQuotas, no share is deleted, new rights wait, and the " +
-			"tenant's BudgetEnforced names informers.maxInformers": {watchset.Status{State: watchset.Pending, Err: watchset.ErrLimit}, "informers.maxInformers"},
+			"tenant's BudgetEnforced names informers.maxInformers": {watchset.Status{State: watchset.Pending, Err: watchset.ErrLimit},
+			"informers.maxInformers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := blindness(t, tt.limits)
@@ -120,7 +121,7 @@ func TestHierarchicalResourceQuotasFillNoMemory(t *testing.T) {
 		for i := range many {
 			one := limitOf("plain", fmt.Sprint("h", i), fmt.Sprint(i), fmt.Sprint(i+1))
 			one.Annotations = map[string]string{"a": strings.Repeat(fmt.Sprint(i%10), 250<<10)}
-			one.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: []byte(strings.Repeat("f", 10000))}}}
+			one.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("m", 10000)}}
 			sink.Put(sink.(watchset.Trimmer).Trim(one))
 		}
 		if kept := int64(measure()-before) / many; kept > 8<<10 {

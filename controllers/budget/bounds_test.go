@@ -92,13 +92,15 @@ func TestWhatATreeAsksForIsBounded(t *testing.T) {
 }
 
 func TestALimitThatCannotBeWrittenHindersNoOther(t *testing.T) {
-	t.Run("QUOTA-55 a resource that no ResourceQuota can limit is left out of all shares, and its HierarchicalResourceQuota says so", func(t *testing.T) {
+	t.Run("QUOTA-55 a resource that no ResourceQuota can limit is left out of all shares, and its HierarchicalResourceQuota "+
+		"says so", func(t *testing.T) {
 		r := plant(1, false)
 		limit := limitOf("org", "bad", "1", "2")
 		limit.Spec.Hard = v1alpha1.Budget{"example.com/memory": resource.MustParse("8E")}
 		r.sinkOfLimits().Put(limit)
 		gathered := r.gatherTree(r.View.Snapshot(), "org", time.Now())
-		if v := gathered.judge(0, budget.Sum{}, state{kind: installed}); v.reason != v1alpha1.ReasonNotCounted || !strings.HasPrefix(v.message, "example.com/memory: ") {
+		v := gathered.judge(0, budget.Sum{}, state{kind: installed})
+		if v.reason != v1alpha1.ReasonNotCounted || !strings.HasPrefix(v.message, "example.com/memory: ") {
 			t.Errorf("%s: %s", v.reason, v.message)
 		}
 		if r.AwaitsShare("ns-0001") {

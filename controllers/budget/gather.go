@@ -26,8 +26,8 @@ type tree struct {
 	inTree    bool
 }
 
-// These bound what a sudoer can make a plan cost, and how large a share. The limits nearest to the root count first, and that of the tenant
-// before all, so that no HierarchicalResourceQuota takes the place of one above.
+// These bound what a sudoer can make a plan cost, and how large a share. The limits nearest to the root count first, and that of the
+// tenant before all, so that no HierarchicalResourceQuota takes the place of one above.
 const (
 	mostLimits   = 8    // HierarchicalResourceQuotas of a namespace, by name
 	mostKeys     = 64   // resources of all limits above a namespace
@@ -113,8 +113,8 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	k.addRefusal(t, name, q, now)
 }
 
-// findAbove returns what limits a namespace from above. Where its parent was deleted, or is in another tree by now, that is what holds below
-// the nearest namespace that was above it and is in this tree.
+// findAbove returns what limits a namespace from above. Where its parent was deleted, or is in another tree by now, that is what holds
+// below the nearest namespace that was above it and is in this tree.
 func (t *tree) findAbove(s *forest.Snapshot, n *forest.Namespace, under map[string]above) above {
 	if n.Name == t.root {
 		return under[""]

@@ -42,7 +42,8 @@ type share struct{ spec, counted, used budget.Amounts }
 type writing struct {
 	// since is when the share was found to be uncounted.
 	since time.Time
-	// lost is the write without an answer. It counts as carried out as long as the mirror says that it is open, and the share is written again.
+	// lost is the write without an answer. It counts as carried out as long as the mirror says that it is open, and the share is written
+	// again.
 	lost *budget.Share
 	// failure is why the last write failed; "" if it didn't.
 	failure string
@@ -52,7 +53,8 @@ type writing struct {
 }
 
 func newKnown() known {
-	return known{shares: mirror.New(keepShare), limits: mirror.New(keepLimit), writes: map[string]*writing{}, refusals: map[string]budget.Refusal{}}
+	return known{shares: mirror.New(keepShare), limits: mirror.New(keepLimit), writes: map[string]*writing{},
+		refusals: map[string]budget.Refusal{}}
 }
 
 func keepShare(q *corev1.ResourceQuota) share {
@@ -69,8 +71,8 @@ func trimShare(q *corev1.ResourceQuota) *corev1.ResourceQuota {
 	return q
 }
 
-// changeShares calls take, which takes something into the table of shares, and records what has changed. exists reports whether a namespace
-// exists.
+// changeShares calls take, which takes something into the table of shares, and records what has changed. exists reports whether a
+// namespace exists.
 func (k *known) changeShares(exists func(string) bool, take func(shares) []shareChange) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,8 +151,8 @@ func (k *known) begin(namespace string) (f *mirror.Flight, hard budget.Amounts) 
 	return k.shares.Begin(placeOfShare(namespace)), hard
 }
 
-// endWrite records that a request about a share was answered: nothing that was lost or failed before counts any more. isUnneeded reports that
-// the namespace needs no share.
+// endWrite records that a request about a share was answered: nothing that was lost or failed before counts any more. isUnneeded
+// reports that the namespace needs no share.
 func (k *known) endWrite(namespace string, isUnneeded bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -162,8 +164,8 @@ func (k *known) endWrite(namespace string, isUnneeded bool) {
 	}
 }
 
-// recordRefusal records that a write of a share was not carried out, and why; nil says nothing. It says nothing either about a write before it
-// whose answer was lost.
+// recordRefusal records that a write of a share was not carried out, and why; nil says nothing. It says nothing either about a write
+// before it whose answer was lost.
 func (k *known) recordRefusal(f *mirror.Flight, namespace string, failure error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

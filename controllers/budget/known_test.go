@@ -130,7 +130,8 @@ func TestWhoHasUsedUpWhatItGotCountsAsRefusedAgain(t *testing.T) {
 	k := &r.known
 	take := func(version string, share, used int64) {
 		list := func(n int64) corev1.ResourceList { return budget.Amounts{"pods": n}.List() }
-		r.showShare(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: budget.QuotaName, UID: "1", ResourceVersion: version},
+		meta := metav1.ObjectMeta{Namespace: "web", Name: budget.QuotaName, UID: "1", ResourceVersion: version}
+		r.showShare(&corev1.ResourceQuota{ObjectMeta: meta,
 			Spec:   corev1.ResourceQuotaSpec{Hard: list(share)},
 			Status: corev1.ResourceQuotaStatus{Hard: list(share), Used: list(used)}})
 	}

@@ -45,7 +45,8 @@ func keepLimit(one *v1alpha1.HierarchicalResourceQuota) limit {
 	return kept
 }
 
-// trimLimit removes from a HierarchicalResourceQuota what keepLimit doesn't read, as soon as it arrives: a list holds all until it is complete.
+// trimLimit removes from a HierarchicalResourceQuota what keepLimit doesn't read, as soon as it arrives: a list holds all until it is
+// complete.
 func trimLimit(one *v1alpha1.HierarchicalResourceQuota) *v1alpha1.HierarchicalResourceQuota {
 	one.Annotations, one.Labels, one.ManagedFields, one.OwnerReferences = nil, nil, nil, nil
 	return one

@@ -1,9 +1,9 @@
-// Package budget keeps the shares of trees that have a budget: one ResourceQuota in each namespace below a limit. It feeds internal/budget
-// with what watches show of limits, of these ResourceQuotas and of the Events of refused objects, and writes the shares that are planned
-// there.
+// Package budget keeps the shares of trees that have a budget: one ResourceQuota in each namespace below a limit. It feeds
+// internal/budget with what watches show of limits, of these ResourceQuotas and of the Events of refused objects, and writes the shares
+// that are planned there.
 //
-// The way of a refusal: a ReplicaSet's controller sends an Event, the sink (watches.go) records what was refused (known.go) and queues the
-// tree. A worker gathers the limits and rows of the tree (gather.go), budget.Plan chooses the shares, and the worker writes each one,
+// The way of a refusal: a ReplicaSet's controller sends an Event, the sink (watches.go) records what was refused (known.go) and queues
+// the tree. A worker gathers the limits and rows of the tree (gather.go), budget.Plan chooses the shares, and the worker writes each one,
 // guarded by the version that the plan knew (write.go). The status follows at a slower pace (report.go).
 package budget
 
@@ -130,8 +130,8 @@ func (r *Reconciler) followForest() {
 	})
 }
 
-// endOf returns the version of the end of a namespace: all that was in it is older. Where a list has shown another namespace of the name, that
-// version isn't known, and the last one of the old namespace is returned.
+// endOf returns the version of the end of a namespace: all that was in it is older. Where a list has shown another namespace of the
+// name, that version isn't known, and the last one of the old namespace is returned.
 func endOf(c view.Change, was, is *forest.Namespace) string {
 	if is == nil {
 		return c.Version

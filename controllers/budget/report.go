@@ -138,8 +138,8 @@ func (t *tree) judge(l int, used budget.Sum, is state) verdict {
 
 // blindVerdict is what is to be reported of every tenant, with a budget or not, while it isn't known which limits there are.
 func blindVerdict(is state) verdict {
-	return verdict{reason: v1alpha1.ReasonNotObserved, message: is.why + ": no share changes, and new namespaces get no rights and no copies " +
-		"before; a cluster admin makes room (informers.maxInformers) or mends what the error names, or removes component budgets"}
+	return verdict{reason: v1alpha1.ReasonNotObserved, message: is.why + ": no share changes, and new namespaces get no rights and no " +
+		"copies before; a cluster admin makes room (informers.maxInformers) or mends what the error names, or removes component budgets"}
 }
 
 // mostNames is how many namespaces a message names at most.

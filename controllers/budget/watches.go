@@ -113,8 +113,8 @@ func (r *Reconciler) sinkOfLimits() watchset.Sink {
 	}
 }
 
-// sinkOfEvents takes each Event, and each repetition of one, for a refusal. Those that exist at the start are not even listed: they are old,
-// whoever was refused tries again, and whoever may write Events decides how many there are.
+// sinkOfEvents takes each Event, and each repetition of one, for a refusal. Those that exist at the start are not even listed: they are
+// old, whoever was refused tries again, and whoever may write Events decides how many there are.
 func (r *Reconciler) sinkOfEvents() watchset.Sink {
 	type object = *corev1.Event
 	return &copying.Sink[input, object]{

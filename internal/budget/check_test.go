@@ -45,7 +45,8 @@ func isRefused(key corev1.ResourceName, amount resource.Quantity) bool {
 }
 
 func FuzzLimitedBudgetsAreWritable(f *testing.F) {
-	for _, key := range []string{"example.com/memory", "example.com/storage", "example.com/hugepages-1", "count/pods", "example.com/gpu", "pods",
+	for _, key := range []string{"example.com/memory", "example.com/storage", "example.com/hugepages-1", "count/pods", "example.com/gpu",
+		"pods",
 		"requests.example.com/memory", "requests.storage", "memory", "requests.cpu", "requests.hugepages-2Mi", "hugepages-2mi.example.com/x",
 		"gold.storageclass.storage.k8s.io/requests.storage", "gpu.deviceclass.resource.k8s.io/devices", "a..b/x", "count/x_", "requests.a/b"} {
 		for _, text := range []string{"8E", "7Ei", "9223372036854775807", "1E", "1P", "0", "1500m", "9007199254740992", "1n", "8191Pi"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/budget"
 )
 
-// fullTree is a tree in which a sudoer writes eight HierarchicalResourceQuotas of 16 keys into each namespace. In a chain, each namespace is
-// below all before it.
+// fullTree is a tree in which a sudoer writes eight HierarchicalResourceQuotas of 16 keys into each namespace. In a chain, each
+// namespace is below all before it.
 func fullTree(namespaces int, chain bool) (limits []budget.Limit, rows []budget.Row) {
 	keys, share, used := budget.Amounts{}, budget.Amounts{}, budget.Amounts{}
 	for i := range 16 {
@@ -45,7 +45,8 @@ func wideTree(namespaces int) (limits []budget.Limit, rows []budget.Row) {
 }
 
 func TestAPlanCostsAsMuchAsItsTreeIsLarge(t *testing.T) {
-	t.Run("QUOTA-53 a plan looks at each resource of a limit once for each namespace below it, however many limits a tree has", func(t *testing.T) {
+	t.Run("QUOTA-53 a plan looks at each resource of a limit once for each namespace below it, however many limits a "+
+		"tree has", func(t *testing.T) {
 		for _, n := range []int{10, 80} {
 			if got, want := budget.CountSteps(fullTree(n, false)), n*8*16; got != want {
 				t.Errorf("%d namespaces with limits of their own: %d steps, want %d", n, got, want)

@@ -8,9 +8,9 @@ import (
 )
 
 // Doubts are what plans have seen of the namespaces that were refused something, by namespace. An Event that reports a refusal may be
-// forged, or nobody may try again. So a namespace that has had room for what it asked for, and used none of it for RefusalHolds, no longer
-// waits. If another namespace takes the room, the refusals of the first count for nothing for a while, and each time for twice as long: a
-// controller that does try again waits twice as long after each try, too.
+// forged, or nobody may try again. So a namespace that has had room for what it asked for, and used none of it for RefusalHolds, no
+// longer waits. If another namespace takes the room, the refusals of the first count for nothing for a while, and each time for twice
+// as long: a controller that does try again waits twice as long after each try, too.
 type Doubts map[string]doubt
 
 // doubt is what is known of one namespace since it used more than before.
@@ -30,8 +30,8 @@ const (
 	longestPause = 16 * time.Minute // the longest time that Kubernetes' controllers wait between two tries
 )
 
-// Judge removes the refusals of namespaces that no longer wait, and has the others begin when the namespace got room. It returns the doubts
-// of the next plan, and forgets namespaces that are not among rows.
+// Judge removes the refusals of namespaces that no longer wait, and has the others begin when the namespace got room. It returns the
+// doubts of the next plan, and forgets namespaces that are not among rows.
 func (was Doubts) Judge(rows []Row, refusals map[string]Refusal, now time.Time) Doubts {
 	is := Doubts{}
 	for i := range rows {
@@ -63,7 +63,8 @@ func (d doubt) follow(row *Row, refusal Refusal, now time.Time) doubt {
 			break
 		}
 	}
-	is := doubt{refused: d.refused, asked: Amounts{}, since: map[corev1.ResourceName]time.Time{}, used: row.Used, until: d.until, pause: d.pause}
+	is := doubt{refused: d.refused, asked: Amounts{}, since: map[corev1.ResourceName]time.Time{}, used: row.Used, until: d.until,
+		pause: d.pause}
 	maps.Copy(is.asked, d.asked)
 	if refusal.At.After(is.refused) {
 		is.refused = refusal.At

@@ -83,7 +83,8 @@ func (d *deployment) run(c *contest, replicas int64) {
 }
 
 func TestForgedEventsHoldNoRoom(t *testing.T) {
-	t.Run("QUOTA-56 while forged Events ask for all pods of the tree every 4 s, a Deployment of 10 beside gets its pods within 15 s", func(t *testing.T) {
+	t.Run("QUOTA-56 while forged Events ask for all pods of the tree every 4 s, a Deployment of 10 beside gets its pods "+
+		"within 15 s", func(t *testing.T) {
 		for name, forge := range map[string]func(n int) budget.Amounts{
 			"all pods":                    func(int) budget.Amounts { return budget.Amounts{pods: 20} },
 			"half of the pods":            func(int) budget.Amounts { return budget.Amounts{pods: 10} },

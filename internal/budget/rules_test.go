@@ -133,7 +133,8 @@ func TestAShareKeepsToTheSmallestLimitAbove(t *testing.T) {
 }
 
 func TestAnExtendedResourceThatIsCalledMemoryIsNoBytes(t *testing.T) {
-	t.Run("QUOTA-61 an extended resource that is called memory is a count: each of four namespaces begins with a part of it", func(t *testing.T) {
+	t.Run("QUOTA-61 an extended resource that is called memory is a count: each of four namespaces begins with a "+
+		"part of it", func(t *testing.T) {
 		const key = "requests.volcano.sh/vgpu-memory"
 		var rows []budget.Row
 		for n := range 4 {

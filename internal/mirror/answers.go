@@ -27,8 +27,8 @@ func (t *Table[O, V]) land(f *Flight) bool {
 	return !f.isVoid
 }
 
-// Answered takes in the object that a write or a read has returned. It decides an open write too, even where a watch was faster or a repeated
-// write has changed nothing.
+// Answered takes in the object that a write or a read has returned. It decides an open write too, even where a watch was faster or a
+// repeated write has changed nothing.
 func (t *Table[O, V]) Answered(f *Flight, object O) (c Change[V], changed bool) {
 	if !t.land(f) {
 		return c, false

@@ -1,5 +1,5 @@
-// Package mirror keeps what watches and answers have shown of the objects of one kind. It is the only place that asks "is what is known newer
-// than what was just shown?". Whoever uses it keeps what it has decided, and asks the Table what exists.
+// Package mirror keeps what watches and answers have shown of the objects of one kind. It is the only place that asks "is what is known
+// newer than what was just shown?". Whoever uses it keeps what it has decided, and asks the Table what exists.
 //
 // A Table takes in four things: a complete list, an object that a watch shows, the end of an object, and the answer to a request of the
 // operator's own. It returns what has changed, or nothing. These rules decide, in this order:
@@ -20,8 +20,8 @@
 //	R10 Absence may be believed once a list was complete. A watch that was never complete, or that is blind, shows the absence of nothing:
 //	   shares of a budget were deleted after a start at which the first list failed.
 //
-// What a Table keeps is bounded by what exists: a value has the fields that the door keeps of an object, and what is remembered of an object
-// that is gone ends when the watch is past it. A restart of etcd from a backup, in which versions go back, ends the process (see
+// What a Table keeps is bounded by what exists: a value has the fields that the door keeps of an object, and what is remembered of an
+// object that is gone ends when the watch is past it. A restart of etcd from a backup, in which versions go back, ends the process (see
 // internal/operator, restored.go).
 //
 // A Table has no lock, no client and no clock. It returns changes by value, in the order of lists.
@@ -172,8 +172,8 @@ func (t *Table[O, V]) Show(object O) (Change[V], bool) {
 	return c, changed
 }
 
-// End takes in that a watch shows an object no longer: it was deleted, or left the watch's selectors. The version of object is that of its
-// end. Where a watch only knows that the object has gone meanwhile, it is the version up to which the watch has seen.
+// End takes in that a watch shows an object no longer: it was deleted, or left the watch's selectors. The version of object is that of
+// its end. Where a watch only knows that the object has gone meanwhile, it is the version up to which the watch has seen.
 func (t *Table[O, V]) End(object O) (c Change[V], changed bool) {
 	p, version := placeOf(object), object.GetResourceVersion()
 	s, r := t.sightOf(p.Namespace), t.find(p)
@@ -199,8 +199,8 @@ func (t *Table[O, V]) End(object O) (c Change[V], changed bool) {
 	return c, changed
 }
 
-// take applies R2, R3 and R4 to an object. isOrdered reports that it came in the order in which things happened, or is an answer, so that R4
-// holds for it.
+// take applies R2, R3 and R4 to an object. isOrdered reports that it came in the order in which things happened, or is an answer, so
+// that R4 holds for it.
 func (t *Table[O, V]) take(object O, isOrdered bool) (c Change[V], changed bool) {
 	p, uid, version := placeOf(object), object.GetUID(), object.GetResourceVersion()
 	r, s := t.find(p), t.sightOf(p.Namespace)
@@ -224,9 +224,10 @@ func (t *Table[O, V]) take(object O, isOrdered bool) (c Change[V], changed bool)
 	return c, true
 }
 
-// ForgetNamespace takes in that a namespace is gone, or was made anew: answers to requests that are under way say nothing (R1), and what was
-// in it up to a version is gone for good. version is that of the namespace's end, or its last one if that isn't known: the watch of this kind
-// may have shown already what is in the new namespace. For a kind that another API server than that of namespaces serves, it is "".
+// ForgetNamespace takes in that a namespace is gone, or was made anew: answers to requests that are under way say nothing (R1), and
+// what was in it up to a version is gone for good. version is that of the namespace's end, or its last one if that isn't known: the
+// watch of this kind may have shown already what is in the new namespace. For a kind that another API server than that of namespaces
+// serves, it is "".
 func (t *Table[O, V]) ForgetNamespace(namespace, version string) {
 	for f := range t.flights {
 		f.isVoid = f.isVoid || f.place.Namespace == namespace

@@ -14,9 +14,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/mirror"
 )
 
-// FuzzTable compares a Table with a model of an API server, whose watch is behind, breaks, and begins anew at an older version, while answers
-// to the process's own requests are late or lost, and namespaces are deleted and made anew. The Table never goes back in time, and is right
-// as soon as everything was delivered.
+// FuzzTable compares a Table with a model of an API server, whose watch is behind, breaks, and begins anew at an older version, while
+// answers to the process's own requests are late or lost, and namespaces are deleted and made anew. The Table never goes back in time,
+// and is right as soon as everything was delivered.
 func FuzzTable(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed, uint16(400))

@@ -13,8 +13,8 @@ type table = *mirror.Table[object, string]
 
 // x is the object of the one place of these cases, with its UID and version. Its value says both.
 func x(uid, version string) object {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", UID: types.UID(uid), ResourceVersion: version,
-		Annotations: map[string]string{"value": uid + "@" + version}}}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", UID: types.UID(uid),
+		ResourceVersion: version, Annotations: map[string]string{"value": uid + "@" + version}}}
 }
 
 var place = mirror.Place{Namespace: "a", Name: "x"}

@@ -5,6 +5,7 @@ import "github.com/warren-tenancy/warren/internal/forest"
 // Knowledge is what a watch lets one conclude from what it doesn't show.
 type Knowledge int
 
+// What a watch lets one conclude.
 const (
 	Incomplete Knowledge = iota // no list was complete yet: what isn't known may exist
 	Complete                    // what isn't known doesn't exist

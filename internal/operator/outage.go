@@ -43,7 +43,7 @@ type drainedWatch struct{ watch.Interface }
 func (w drainedWatch) Stop() {
 	w.Interface.Stop()
 	go func() {
-		for range w.ResultChan() { //nolint:revive // nobody wants them
+		for range w.ResultChan() {
 		}
 	}()
 }

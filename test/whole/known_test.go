@@ -35,8 +35,8 @@ var known = []struct{ oracle, part, why string }{
 
 const domain = "tenancy.warren.dev"
 
-// strict has the oracle restart judge statuses, too: WHOLE_STRICT=1, and make test-whole. There it still finds a fault of the product that is
-// not known in one history of a hundred, and make test must not fail by chance.
+// strict has the oracle restart judge statuses, too: WHOLE_STRICT=1, and make test-whole. There it still finds a fault of the product
+// that is not known in one history of a hundred, and make test must not fail by chance.
 var strict = os.Getenv("WHOLE_STRICT") != ""
 
 // withoutKnown leaves out the findings that are known. One that is known excuses all of its oracle, because others follow from it.

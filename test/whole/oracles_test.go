@@ -46,12 +46,13 @@ func TestOraclesFind(t *testing.T) {
 		writes []write
 		finds  string // "": nothing
 	}{
-		"a change of what others made":  {[]write{{api.Admin, "", configMap}, {tester, "", changed}}, oracle.Others},
-		"a change of what it made":      {[]write{{tester, "", configMap}, {tester, "", changed}}, ""},
-		"a binding of a listed user":    {append(slices.Clone(made), write{tester, "", binding("alice")}), ""},
-		"a binding of another user":     {append(slices.Clone(made), write{tester, "", binding("eve")}), oracle.People},
-		"shares that are the limit":     {append(slices.Clone(made), write{tester, "", share("t1", "2")}), ""},
-		"shares above the limit":        {append(slices.Clone(made), write{tester, "", share("t1", "2")}, write{tester, "", share("s1", "1")}), oracle.Shares},
+		"a change of what others made": {[]write{{api.Admin, "", configMap}, {tester, "", changed}}, oracle.Others},
+		"a change of what it made":     {[]write{{tester, "", configMap}, {tester, "", changed}}, ""},
+		"a binding of a listed user":   {append(slices.Clone(made), write{tester, "", binding("alice")}), ""},
+		"a binding of another user":    {append(slices.Clone(made), write{tester, "", binding("eve")}), oracle.People},
+		"shares that are the limit":    {append(slices.Clone(made), write{tester, "", share("t1", "2")}), ""},
+		"shares above the limit": {append(slices.Clone(made), write{tester, "", share("t1", "2")}, write{tester, "", share("s1", "1")}),
+			oracle.Shares},
 		"a status of a past generation": {append(slices.Clone(made), write{tester, "status", status}), oracle.Generation},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -329,7 +329,7 @@ func (s *Server) Finalize(ns *Record, user string) {
 // UIDOf returns the UID of the object that an owner reference names, "" if there is none.
 func (s *Server) UIDOf(apiVersion, kind, namespace, name string) types.UID {
 	for _, k := range s.kinds {
-		if k.GroupVersion().String() != apiVersion || k.GroupVersionKind.Kind != kind {
+		if k.GroupVersion().String() != apiVersion || k.Kind != kind {
 			continue
 		}
 		if !k.Namespaced {

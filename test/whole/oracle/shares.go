@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -121,8 +122,8 @@ func (w *Watcher) unknown(k *api.Kind) []api.Event {
 		since = math.MaxInt64
 	}
 	log := k.Log()
-	for i := len(log) - 1; i >= 0; i-- {
-		if revision, err := strconv.ParseInt(log[i].New.GetResourceVersion(), 10, 64); err != nil || revision < since {
+	for i, event := range slices.Backward(log) {
+		if revision, err := strconv.ParseInt(event.New.GetResourceVersion(), 10, 64); err != nil || revision < since {
 			return log[i+1:]
 		}
 	}

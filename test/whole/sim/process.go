@@ -48,7 +48,6 @@ type Process struct {
 	synced chan struct{} // closed when the caches have
 	done   chan struct{} // closed when Start has returned
 	err    error
-	agent  string
 	// unlisted are resources whose lists fail until a time: an API server that has lost one of etcd's shards.
 	unlisted      string
 	ending        time.Time // when its context was cancelled

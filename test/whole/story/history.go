@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/warren-tenancy/warren/test/whole/oracle"
@@ -151,11 +152,11 @@ func (h *History) countRefused(since time.Time) int {
 }
 
 func describeWrites(writes []sim.Write) string {
-	text := ""
+	var text strings.Builder
 	for _, w := range writes[:min(len(writes), 20)] {
-		text += "\n    " + w.String()
+		text.WriteString("\n    " + w.String())
 	}
-	return text
+	return text.String()
 }
 
 // end stops all processes, so that few goroutines are left.

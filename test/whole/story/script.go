@@ -77,7 +77,7 @@ func Shrink(s Script, fails func(Script) bool, within time.Duration) Script {
 		for from := 0; from+size <= len(s.Events) && time.Now().Before(end); {
 			shorter := Script{Seed: s.Seed}
 			shorter.Events = append(append(shorter.Events, s.Events[:from]...), s.Events[from+size:]...)
-			if fails(shorter) || fails(shorter) {
+			if first := fails(shorter); first || fails(shorter) {
 				s = shorter
 			} else {
 				from += size
