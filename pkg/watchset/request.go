@@ -145,7 +145,7 @@ func (r Request) validatedKey() (requestKey, error) {
 		return requestKey{}, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 	}
 	k := requestKey{view: view{resource: r.Resource, gvk: r.Kind, form: r.Form, sink: r.Sink, fromNow: r.FromNow}, scope: r.Scope}
-	if problem := r.describeMisnaming(); problem != "" {
+	if problem := r.describeMismatch(); problem != "" {
 		return bad("%s", problem)
 	}
 	switch {
@@ -157,8 +157,6 @@ func (r Request) validatedKey() (requestKey, error) {
 		return bad("scope.name is empty: an object has a name")
 	case (r.Scope.kind == namespacesScope || r.Scope.kind == autoScope) && r.Scope.set == nil:
 		return bad("scope.set is nil: a NamespaceSet is needed, an empty one if need be")
-	case r.FromNow && r.Sink == nil:
-		return bad("fromNow is set, and sink is nil: without a Sink nothing would see the changes")
 	}
 	if r.LabelSelector != nil {
 		if _, selectable := r.LabelSelector.Requirements(); !selectable {
@@ -180,8 +178,8 @@ func (r Request) validatedKey() (requestKey, error) {
 	return k, nil
 }
 
-// describeMisnaming returns what is wrong with Resource and Kind; "" if nothing is.
-func (r Request) describeMisnaming() string {
+// describeMismatch returns what is wrong with Resource and Kind, or with FromNow and Sink; "" if nothing is.
+func (r Request) describeMismatch() string {
 	switch {
 	case r.Resource.Empty() && r.Kind.Empty():
 		return "resource and kind are empty: set one of them"
@@ -193,6 +191,8 @@ func (r Request) describeMisnaming() string {
 		return "resource.version is empty"
 	case r.Kind.Empty() && r.Resource.Resource == "":
 		return "resource.resource is empty"
+	case r.FromNow && r.Sink == nil:
+		return "fromNow is set, and sink is nil: without a Sink nothing would see the changes"
 	}
 	return ""
 }
