@@ -131,6 +131,21 @@ func TestHierarchicalResourceQuotasFillNoMemory(t *testing.T) {
 	})
 }
 
+func TestALostWriteEndsWhenTheWatchShowsIt(t *testing.T) {
+	t.Run("QUOTA-66 after a write whose answer was lost, the watch shows the share, and the failure is no longer reported", func(t *testing.T) {
+		r := New(Options{})
+		r.showShare(shareOf("1", "4", 3))
+		flight, _ := r.known.begin("web")
+		r.known.recordLost(flight, &budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}, errors.New("connection reset"))
+		if q := r.quota(); q.failure == "" || q.lost == nil {
+			t.Fatalf("%+v has no failure", q)
+		}
+		if r.showShare(shareOf("1", "5", 3)); r.quota().failure != "" || len(r.known.writes) > 0 {
+			t.Errorf("%+v reports for ever that the share can't be written", r.quota())
+		}
+	})
+}
+
 func TestALostWriteEndsWithItsNamespace(t *testing.T) {
 	t.Run("QUOTA-71 a write whose answer was lost is not repeated in another namespace of the name", func(t *testing.T) {
 		r := New(Options{View: treeOfWeb()})

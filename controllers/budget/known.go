@@ -105,7 +105,9 @@ func (k *known) recordChange(c shareChange, exists func(string) bool) {
 		return
 	}
 	w := k.writingOf(namespace)
-	w.left = nil
+	if w.left = nil; !k.shares.IsOpen(c.Place) {
+		w.lost, w.failure = nil, "" // a newer version decides what was lost, and what was refused is planned anew
+	}
 	if row := c.Is.row(); row.IsCounted() {
 		w.since = time.Time{}
 	} else if w.since.IsZero() {
