@@ -132,7 +132,8 @@ func TestHierarchicalResourceQuotasFillNoMemory(t *testing.T) {
 }
 
 func TestALostWriteEndsWhenTheWatchShowsIt(t *testing.T) {
-	t.Run("QUOTA-66 after a write whose answer was lost, the watch shows the share, and the failure is no longer reported", func(t *testing.T) {
+	t.Run("QUOTA-66 after a write whose answer was lost, the watch shows the share, and the failure is no longer "+
+		"reported", func(t *testing.T) {
 		r := New(Options{})
 		r.showShare(shareOf("1", "4", 3))
 		flight, _ := r.known.begin("web")
