@@ -71,6 +71,12 @@ type HierarchyConfigurationStatus struct {
 	// +optional
 	Parent string `json:"parent,omitempty"`
 
+	// requestedParentUID is the UID of the namespace that spec.parent named when it was set; absent once the namespace has that parent. It keeps the
+	// operator from taking a later namespace of that name for it after a restart.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	RequestedParentUID string `json:"requestedParentUID,omitempty"`
+
 	// depth of the namespace; absent when it is halted or in no tree.
 	// +optional
 	Depth *int32 `json:"depth,omitempty"`

@@ -262,7 +262,7 @@ func (r *Reporter) fillStatus(s *forest.Snapshot, hc *v1alpha1.HierarchyConfigur
 	name, status := hc.Namespace, &hc.Status
 	children, place := s.Children(name), s.Place(name)
 	status.ObservedGeneration = hc.Generation
-	status.Parent, status.Depth = s.Namespace(name).Parent(), nil
+	status.Parent, status.Depth, status.RequestedParentUID = s.Namespace(name).Parent(), nil, forest.FindRequestedParent(s, name)
 	status.ChildCount = int32(len(children))
 	status.Children = children[:min(len(children), mostChildren)]
 	if place.InTree() {

@@ -49,3 +49,46 @@ func TestRequestForAYoungerParent(t *testing.T) {
 		}
 	})
 }
+
+func TestRequestForAParentThatHasGone(t *testing.T) {
+	made := map[string]time.Time{"org": {}}
+	recorded := func(uid string, observed int64) string {
+		hc := &v1alpha1.HierarchyConfiguration{}
+		hc.Generation, hc.Status.ObservedGeneration, hc.Status.RequestedParentUID = 2, observed, uid
+		return forest.RequestedParent(hc)
+	}
+	for name, tc := range map[string]struct {
+		recorded string
+		missing  bool
+		want     string
+	}{
+		"HIER-P22 after a restart, a request for a p that was deleted waits, because status.requestedParentUID has recorded its UID": {
+			recorded("uid-first", 2), true, "org was deleted after spec.parent named it"},
+		"HIER-P22 after a restart, a request for a p that was replaced waits, even if the new p is older than HC(x)": {
+			recorded("uid-first", 2), false, "org was created after spec.parent named it"},
+		"HIER-P22 after a restart, a request for the p that status.requestedParentUID names is carried out": {
+			recorded("uid-org", 2), false, ""},
+		"HIER-P22 what status.requestedParentUID says of an earlier spec does not count after a restart": {
+			recorded("uid-first", 1), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := configured("x", asks("org"))
+			h.ParentUID = tc.recorded
+			s := forestOf([]*forest.Hierarchy{h}, namespace("x"))
+			if !tc.missing {
+				s = s.WithNamespace(namespace("org", root))
+			}
+			s = forest.WithRequestDated(s, "x", time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), made)
+			got := ""
+			if request := forest.RequestOf(s, "x"); len(request.Obstacles) > 0 {
+				got = request.Obstacles[0].Message
+			}
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("the obstacle is %q, want one with %q", got, tc.want)
+			}
+			if waits := tc.want != ""; waits && forest.FindRequestedParent(s, "x") != tc.recorded {
+				t.Errorf("the status would record %q, not %q", forest.FindRequestedParent(s, "x"), tc.recorded)
+			}
+		})
+	}
+}

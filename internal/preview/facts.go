@@ -34,7 +34,9 @@ func readForest(ctx context.Context, api client.Client, r forest.Rules) (*forest
 			case *v1alpha1.HierarchyConfiguration:
 				if o.Name == v1alpha1.HierarchyConfigurationName {
 					asked[o.Namespace] = o.CreationTimestamp.Time
-					read = read.WithHierarchy(forest.HierarchyOf(o.Namespace, string(o.UID), o.Spec))
+					h := forest.HierarchyOf(o.Namespace, string(o.UID), o.Spec)
+					h.ParentUID = forest.RequestedParent(o)
+					read = read.WithHierarchy(h)
 				}
 			}
 			return nil

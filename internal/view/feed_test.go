@@ -96,3 +96,26 @@ func TestRequestBeforeItsParent(t *testing.T) {
 		t.Errorf("the request means %q, not the namespace that was there when it was written", met)
 	}
 }
+
+func TestRequestForAParentThatWentWhileTheOperatorWasDown(t *testing.T) {
+	t.Run("HIER-P22 a started operator refuses a request for a p that has gone, if the status has recorded the UID of p", func(t *testing.T) {
+		x := New(forest.Rules{})
+		f := &Feed{x}
+		x.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "1", ResourceVersion: "1"}})
+		hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "x", Name: v1alpha1.HierarchyConfigurationName, UID: "2", Generation: 1,
+		}}
+		hc.Spec.Parent = new("p")
+		hc.Status.ObservedGeneration, hc.Status.RequestedParentUID = 1, "3"
+		f.takeHierarchy(hc)
+		x.MarkSynced()
+
+		s := x.Snapshot()
+		if request := forest.RequestOf(s, "x"); len(request.Obstacles) != 1 {
+			t.Errorf("the obstacles are %v, want that p was deleted", request.Obstacles)
+		}
+		if recorded := forest.FindRequestedParent(s, "x"); recorded != "3" {
+			t.Errorf("the status would record %q", recorded)
+		}
+	})
+}

@@ -302,6 +302,7 @@ func (f *Feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 		switch {
 		case seen.isStarting():
 			seen.asked[hc.Namespace] = hc.CreationTimestamp.Time
+			h.ParentUID = forest.RequestedParent(hc)
 		// The same request still means the same parent.
 		case known != nil && known.UID == h.UID && known.Asks(h.Parent):
 			h.ParentUID = known.ParentUID

@@ -27,13 +27,7 @@ var known = []struct{ oracle, part, why string }{
 		oracle.Restart, "copies are current",
 		"a ResourceDistribution with a copy that a quota refuses reports for 0.3 s after each restart that other copies are current",
 	},
-	{
-		oracle.Restart, domain + "/applied-parent:",
-		"a fresh operator places a namespace below a name whose namespace was deleted after spec.parent named it; the one before refused that",
-	},
 }
-
-const domain = "tenancy.warren.dev"
 
 // strict has the oracle restart judge statuses, too: WHOLE_STRICT=1, and make test-whole. There it still finds a fault of the product
 // that is not known in one history of a hundred, and make test must not fail by chance.
