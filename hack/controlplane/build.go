@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/test/devcluster/cache"
 )
 
-// buildMissing builds the missing binaries under a lock: a second builder waits, and then finds all of them built.
+// buildMissing copies the missing binaries from elsewhere on this machine, or else builds them, under a lock: a second builder waits, and
+// then finds all of them.
 func buildMissing(ctx context.Context, version, dir string, components []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the cache folder: %w", err)
@@ -29,10 +31,6 @@ func buildMissing(ctx context.Context, version, dir string, components []string)
 	if len(missing) == 0 {
 		return nil
 	}
-	if err := checkPrerequisites(ctx, dir); err != nil {
-		return err
-	}
-
 	// scratch is in the folder itself, so that the next builder finds and removes the files of a killed builder, and so that a finished
 	// binary can be put in place by a rename.
 	scratch := filepath.Join(dir, ".building")
@@ -40,6 +38,12 @@ func buildMissing(ctx context.Context, version, dir string, components []string)
 		return fmt.Errorf("making a folder to build in: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
+	if missing = copyReady(ctx, os.Stderr, scratch, version, dir, missing); len(missing) == 0 {
+		return nil
+	}
+	if err := checkPrerequisites(ctx, dir); err != nil {
+		return err
+	}
 	line := newProgress(os.Stderr, len(missing))
 	for _, name := range missing {
 		if err := buildOne(ctx, scratch, version, dir, name, line); err != nil {
@@ -74,6 +78,7 @@ func buildOne(ctx context.Context, scratch, version, dir, name string, line *pro
 	if err != nil {
 		return line.fail(name, err)
 	}
+	line.expect(countPackages(ctx, module, pkg, flags, line))
 	out := filepath.Join(scratch, name)
 	if err := goRun(ctx, module, line, "build", "-v", "-trimpath", "-ldflags", flags, "-o", out, pkg); err != nil {
 		return line.fail(name, err)
@@ -93,6 +98,20 @@ func prepareModule(ctx context.Context, scratch, version, name string) (module, 
 	}
 	module, err = kubernetesModule(ctx, scratch, version)
 	return module, "k8s.io/kubernetes/cmd/" + name, cache.LDFlags(version), err
+}
+
+// countPackages returns how many packages Go's cache lacks for a program, or 0 if the go command doesn't say. The flags are those of the
+// build, because the cache is asked for what they make.
+func countPackages(ctx context.Context, module, pkg, flags string, line *progress) int {
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-trimpath", "-ldflags", flags, "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", pkg)
+	cmd.Dir = module
+	cmd.Env = goEnv()
+	cmd.Stderr = line // names what is downloaded
+	out, err := cmd.Output()
+	if err != nil {
+		return 0 // the build gives the reason
+	}
+	return len(bytes.Fields(out))
 }
 
 // goRun runs the go command in the folder of a module. Its output is shown as progress, and the last lines of it are in the error.

@@ -1,6 +1,7 @@
 // Command controlplane builds etcd, the API server, the controller manager and kubectl from Go modules into a cache
 // outside the clone, and prints the folder. If all of them are there already, it is instant and prints nothing else;
-// the first build takes minutes and shows its progress.
+// the first build takes minutes and shows its progress. A binary of the right version in KUBEBUILDER_ASSETS or in the
+// PATH is copied instead.
 package main
 
 import (

@@ -26,6 +26,7 @@ type progress struct {
 	component string
 	number    int
 	packages  int
+	expected  int // packages, or 0 if that is not known
 	since     time.Time
 	output    []byte
 }
@@ -35,7 +36,7 @@ func newProgress(out *os.File, total int) *progress {
 		out: out, terminal: term.IsTerminal(int(out.Fd())), total: total,
 		began: time.Now(), stop: make(chan struct{}),
 	}
-	_, _ = fmt.Fprintln(out, "building a control plane from Go modules: some minutes the first time, seconds when Go's cache is warm")
+	_, _ = fmt.Fprintln(out, "building a control plane from Go modules: 10 to 40 minutes the first time, seconds when Go's cache is warm")
 	go p.tick()
 	return p
 }
@@ -60,7 +61,10 @@ func (p *progress) tick() {
 // show prints the state and then end, which is the result of the component, or empty while it is being built. The caller holds mu.
 func (p *progress) show(end string) {
 	text := fmt.Sprintf("[%d/%d] %s: %s", p.number, p.total, p.component, time.Since(p.since).Round(time.Second))
-	if p.packages > 0 {
+	switch {
+	case p.expected > 0:
+		text += fmt.Sprintf(", %d of %d packages compiled", min(p.packages, p.expected), p.expected)
+	case p.packages > 0:
 		text += fmt.Sprintf(", %d packages compiled", p.packages)
 	}
 	switch {
@@ -76,11 +80,18 @@ func (p *progress) show(end string) {
 func (p *progress) start(component string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.component, p.packages, p.since, p.output = component, 0, time.Now(), nil
+	p.component, p.packages, p.expected, p.since, p.output = component, 0, 0, time.Now(), nil
 	p.number++
 	if p.terminal {
 		p.show("")
 	}
+}
+
+// expect tells how many packages the component has to compile.
+func (p *progress) expect(packages int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expected, p.packages = packages, 0
 }
 
 func (p *progress) done() {
