@@ -16,6 +16,9 @@ KEEP_CRDS ?= false
 CRDS ?= false
 # Where `make uninstall` saves our objects first.
 SAVE ?= .dev/warren-objects-$(shell date -u +%Y%m%dT%H%M%SZ).yaml
+# The kind cluster of `make kind`, and the image of its node: empty for the default of kind.
+CLUSTER ?= warren
+NODE ?=
 # kubectl from the PATH, else the one that `make up` puts into bin.
 KUBECTL ?= $(shell command -v kubectl || echo bin/kubectl)
 # Arguments of the operator for `make run`.
@@ -27,6 +30,8 @@ ARCH ?= $(shell go env GOARCH)
 IMAGE_TAR ?= dist/image.tar
 # Where the image of a release is pushed to.
 REPOSITORY ?= ghcr.io/warren-tenancy/warren
+# Where its chart is pushed to, below its own name.
+CHARTS ?= ghcr.io/warren-tenancy/charts
 # What a release is built for.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # The versions of Kubernetes for `make test-matrix`: minor versions are emulated, patch versions are built.
@@ -86,6 +91,10 @@ demo-informers: controlplane ## Show informers that follow RBAC: the operator of
 .PHONY: up
 up: announce build-demo controlplane ## Start a playground in the background; writes .dev/kubeconfig and .dev/<user>.kubeconfig. OVERLAY is standard or open.
 	@OVERLAY=$(OVERLAY) go run ./hack/playground up
+
+.PHONY: kind
+kind: ## Install Warren with tenant payments on a kind cluster of its own: needs Docker or podman, kind and kubectl. CLUSTER names it; NODE is the image of its node.
+	@CLUSTER="$(CLUSTER)" NODE="$(NODE)" hack/kind.sh .dev/kind "$(CHART_VERSION)"
 
 .PHONY: down
 down: ## Stop the playground.
@@ -317,9 +326,12 @@ build: build-demo ## Build bin/manager, bin/manager-billing, bin/manager-bigquer
 
 # What the demo runs: all but manager-bigquery, whose client of Google's is the longest of all to compile.
 .PHONY: build-demo
-build-demo:
+build-demo: build-plugins
 	@$(BUILD) -o bin/manager .
 	@$(BUILD) -o bin/manager-billing ./cmd/manager-billing
+
+.PHONY: build-plugins
+build-plugins: ## Build bin/kubectl-warren and bin/kubectl-sudo, and links to them under their other names.
 	@$(BUILD) -o bin/kubectl-warren ./cmd/kubectl-warren
 	@$(BUILD) -o bin/kubectl-sudo ./cmd/kubectl-sudo
 	@for name in kubectl-warren:kubectl-create-lns kubectl-warren:kubectl_complete-warren kubectl-sudo:kubectl_complete-sudo; do \
@@ -362,6 +374,18 @@ chart: ## Write dist/chart/warren, the Helm chart of VERSION, from config. `make
 .PHONY: release
 release: ## Write what a release ships to dist/VERSION: images, install.yaml of each overlay, chart, plugins, SBOMs, checksums, provenance. VERSION=v1.2.3, REPOSITORY is the image's.
 	@PLATFORMS="$(PLATFORMS)" hack/release.sh "$(VERSION)" "$(REPOSITORY)" "$(CURDIR)/dist/$(VERSION)"
+
+.PHONY: release-check
+release-check: ## Show, without a network, what the workflow of a tag publishes: `make release-check VERSION=v1.2.3`. It checks the changelog, and the checksums of dist/VERSION if that exists.
+	@PLATFORMS="$(PLATFORMS)" hack/publish.sh check "$(VERSION)" "$(REPOSITORY)" "$(CHARTS)" "dist/$(VERSION)"
+
+.PHONY: release-push
+release-push: ## Push the images and the chart of dist/VERSION to REPOSITORY and CHARTS. The workflow of a tag runs it.
+	@PLATFORMS="$(PLATFORMS)" hack/publish.sh push "$(VERSION)" "$(REPOSITORY)" "$(CHARTS)" "dist/$(VERSION)"
+
+.PHONY: release-page
+release-page: ## Make the release page of VERSION on GitHub, with the files of dist/VERSION. The workflow of a tag runs it.
+	@PLATFORMS="$(PLATFORMS)" hack/publish.sh page "$(VERSION)" "$(REPOSITORY)" "$(CHARTS)" "dist/$(VERSION)"
 
 .PHONY: build-installer
 build-installer: sbom ## Write dist/install.yaml: the overlay as one file, and dist/sbom.cdx.json. IMG names the image.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -57,10 +58,18 @@ func (r release) writeChangelog() error {
 	}
 	for _, title := range []string{r.version, "Unreleased"} {
 		if section, ok := sectionOf(string(text), title); ok {
-			return r.write("CHANGELOG.md", []byte("# "+r.version+"\n\n"+section))
+			return r.write("CHANGELOG.md", []byte("# "+r.version+"\n\n"+r.withFullLinks(section)))
 		}
 	}
 	return fmt.Errorf("CHANGELOG.md has neither a section %q nor one %q: write what a cluster admin notices", "## "+r.version, "## Unreleased")
+}
+
+// ownLink is a link to a file of the clone.
+var ownLink = regexp.MustCompile(`\]\(([^:)]+)\)`)
+
+// withFullLinks returns a text whose links lead to the files of the version also from the release page.
+func (r release) withFullLinks(text string) string {
+	return ownLink.ReplaceAllString(text, "]("+repository+"/blob/"+r.version+"/$1)")
 }
 
 // sectionOf returns the text below a heading of the second level.

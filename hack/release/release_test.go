@@ -20,6 +20,13 @@ func TestSectionOfTheChangelog(t *testing.T) {
 	}
 }
 
+func TestLinksOfTheChangelogLeadToTheVersion(t *testing.T) {
+	got := release{version: "v1.2.3"}.withFullLinks("[guide](docs/guides/kind.md#a), [far](https://example.com/x)")
+	if want := "[guide](" + repository + "/blob/v1.2.3/docs/guides/kind.md#a), [far](https://example.com/x)"; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestReleaseOfThePlugins(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, file := range []string{"plugins/linux/amd64/kubectl-warren", "plugins/linux/amd64/kubectl-sudo",
