@@ -100,3 +100,10 @@ func TestReadyBinaryThatCannotRunIsNotUsed(t *testing.T) {
 		t.Errorf("printed %q", out.String())
 	}
 }
+
+func TestReadmeNamesTheVersions(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if want := "Kubernetes " + cache.DefaultVersion + " and etcd " + wantedVersion("etcd", ""); err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("README.md does not say %q (%v)", want, err)
+	}
+}
