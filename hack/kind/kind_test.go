@@ -103,8 +103,8 @@ func programs(t *testing.T) []string {
 }
 
 func TestMakeKind(t *testing.T) {
-	t.Run("FLT-U27 make kind loads an image into a cluster of its own, installs the chart with that image, and applies a tenant, again until "+
-		"the webhooks answer", func(t *testing.T) {
+	t.Run("FLT-U27 make kind loads an image into a cluster of its own, installs the chart with it, and applies a tenant until the webhooks "+
+		"answer", func(t *testing.T) {
 		tr := newTrial(t)
 		out, calls, err := tr.run(t, append(programs(t), "CLUSTERS=other")...)
 		if err != nil {
