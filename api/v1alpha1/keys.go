@@ -47,6 +47,9 @@ const (
 	// AnnotationMovedFrom on a SubNamespace is the parent from which kubectl warren is moving its namespace, so that an interrupted
 	// move can be continued. Meanwhile the operator sends no Warning about the place.
 	AnnotationMovedFrom = Domain + "/moved-from"
+	// AnnotationLacking on the share of a namespace, its ResourceQuota of a budget, is a sentence about the last request that the operator
+	// could not serve: which limit had too little free, and who can help. It goes when the share changes.
+	AnnotationLacking = Domain + "/lacking"
 	// AnnotationCreator on an LNamespace is the user who made it. An LNamespace without it was made by a cluster admin.
 	AnnotationCreator = Domain + "/creator"
 

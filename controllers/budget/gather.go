@@ -20,7 +20,9 @@ type tree struct {
 	problems [][]string     // of each limit: what of it is left out, and why
 	keys     int            // how many resources the HierarchicalResourceQuotas have that count
 	refusals map[string]budget.Refusal
-	order    map[string]int // of the writes of a pass, by namespace: the least first
+	lacking  map[string]string // AnnotationLacking of the shares that have it, by namespace
+	managers []string          // of the tenant
+	order    map[string]int    // of the writes of a pass, by namespace: the least first
 	// uncounted tells, by limit, of shares below it that are not counted, or could not be written; of mostNames at most.
 	uncounted map[int][]string
 	inTree    bool
@@ -54,12 +56,15 @@ const countPatience = 10 * time.Second
 // gatherTree returns the tree of a root; for another name, that namespace alone.
 func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) *tree {
 	t := &tree{root: root, inTree: s.Place(root).InTree(), refusals: map[string]budget.Refusal{}, uncounted: map[int][]string{},
-		order: map[string]int{}, ignored: map[int]string{}}
+		lacking: map[string]string{}, order: map[string]int{}, ignored: map[int]string{}}
 	r.known.mu.Lock()
 	defer r.known.mu.Unlock()
 	was, is := r.past[root], past{unlimited: map[string]bool{}}
 	delete(r.past, root)
 	under := map[string]above{}
+	if tenant := s.TenantOf(root); tenant != nil {
+		t.managers = tenant.Managers
+	}
 	if hard := s.Limits(root).Hard; t.inTree && len(hard) > 0 {
 		amounts, problems := budget.Limited(hard)
 		t.addLimit("tenant "+root, amounts, problems, nil)
@@ -97,6 +102,9 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	if q != nil {
 		row = q.row()
 		t.order[name] = q.orderOfWrite()
+		if q.lacking != "" {
+			t.lacking[name] = q.lacking
+		}
 	}
 	row.Namespace, row.Under = name, is.limits
 	// Where the operator may write nothing, the share counts as it is.

@@ -35,8 +35,11 @@ type (
 	shareChange = mirror.Change[share]
 )
 
-// share is what is kept of the ResourceQuota of a namespace: spec.hard, status.hard and status.used.
-type share struct{ spec, counted, used budget.Amounts }
+// share is what is kept of the ResourceQuota of a namespace: spec.hard, status.hard, status.used and AnnotationLacking.
+type share struct {
+	spec, counted, used budget.Amounts
+	lacking             string
+}
 
 // writing is what was done about the share of a namespace, and what came of it.
 type writing struct {
@@ -58,7 +61,8 @@ func newKnown() known {
 }
 
 func keepShare(q *corev1.ResourceQuota) share {
-	return share{budget.AmountsOf(q.Spec.Hard), budget.AmountsOf(q.Status.Hard), budget.AmountsOf(q.Status.Used)}
+	return share{budget.AmountsOf(q.Spec.Hard), budget.AmountsOf(q.Status.Hard), budget.AmountsOf(q.Status.Used),
+		q.Annotations[v1alpha1.AnnotationLacking]}
 }
 
 func placeOfShare(namespace string) mirror.Place {
@@ -67,7 +71,8 @@ func placeOfShare(namespace string) mirror.Place {
 
 // trimShare removes from a ResourceQuota what keepShare doesn't read, as soon as it arrives.
 func trimShare(q *corev1.ResourceQuota) *corev1.ResourceQuota {
-	q.Annotations, q.Labels, q.ManagedFields, q.OwnerReferences = nil, nil, nil, nil
+	maps.DeleteFunc(q.Annotations, func(key, _ string) bool { return key != v1alpha1.AnnotationLacking })
+	q.Labels, q.ManagedFields, q.OwnerReferences = nil, nil, nil
 	return q
 }
 

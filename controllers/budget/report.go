@@ -88,6 +88,9 @@ func (r *Reconciler) reportTree(ctx context.Context, t *tree, is state, now time
 		wait, err := r.reportLimit(ctx, of, v, now)
 		again, failures = soonest(again, wait), append(failures, err)
 	}
+	if is.kind == installed {
+		failures = append(failures, r.reportLacking(ctx, t, used, now))
+	}
 	if tenant == nil && is.kind == blind && t.inTree {
 		tenant = new(blindVerdict(is))
 	}
@@ -130,7 +133,8 @@ func (t *tree) judge(l int, used budget.Sum, is state) verdict {
 	case excess != "":
 		v.reason, v.message = v1alpha1.ReasonExceeded, excess
 	default:
-		v.reason, v.message = v1alpha1.ReasonEnforced, "the namespaces use no more than the limit, and can't"+t.describeNarrower(l)
+		v.reason, v.message = v1alpha1.ReasonEnforced, "the namespaces use no more than the limit, and can't"+
+			used.DescribeFull(hard)+t.describeNarrower(l)
 	}
 	v.budget.Used, v.budget.Free = used.Used.List(), budget.Free(hard, used.Used).List()
 	return v

@@ -85,8 +85,9 @@ func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, guard *m
 		return is, err
 	}
 	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": guard.UID, "resourceVersion": guard.Version},
-		"spec":     map[string]any{"hard": hardPatch(was, share.Hard)},
+		"metadata": map[string]any{"uid": guard.UID, "resourceVersion": guard.Version,
+			"annotations": map[string]any{v1alpha1.AnnotationLacking: nil}},
+		"spec": map[string]any{"hard": hardPatch(was, share.Hard)},
 	})
 	if err != nil {
 		return nil, err

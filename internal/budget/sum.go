@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -63,8 +64,32 @@ func (s Sum) DescribeExcess(hard Amounts) string {
 		if excess := s.Used[key] - hard[key]; excess > 0 {
 			most := s.most[key]
 			return fmt.Sprintf("%s: %s used of %s, most in %s (%s): the limit was lowered, or namespaces joined; nothing new is admitted "+
-				"until %s are deleted", key, Format(key, s.Used[key]), Format(key, hard[key]), most.Namespace, Format(key, most.Used[key]),
+				"until more than %s are deleted", key, Format(key, s.Used[key]), Format(key, hard[key]), most.Namespace, Format(key, most.Used[key]),
 				Format(key, excess))
+		}
+	}
+	return ""
+}
+
+// DescribeFull returns an addition to a sentence that names the resources of which all is used; "" if there is none.
+func (s Sum) DescribeFull(hard Amounts) string {
+	var full []string
+	for _, key := range sortedKeys(hard) {
+		if hard[key] > 0 && s.Used[key] == hard[key] {
+			full = append(full, string(key))
+		}
+	}
+	if full == nil {
+		return ""
+	}
+	return "; nothing is free of " + strings.Join(full, ", ") + ": delete something, or a cluster admin raises the limit"
+}
+
+// FindLacking returns of which resource a limit has less free than an object needs; "" if it has enough of all.
+func (s Sum) FindLacking(hard, requested Amounts) corev1.ResourceName {
+	for _, key := range sortedKeys(requested) {
+		if most, limited := hard[key]; limited && most-s.Used[key] < requested[key] {
+			return key
 		}
 	}
 	return ""

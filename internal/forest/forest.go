@@ -73,6 +73,8 @@ type Tenant struct {
 	Created time.Time
 	// Listed holds the users, managers and sudoers, each as the String of its Subject.
 	Listed map[string]bool
+	// Managers are the managers, each as the String of its Subject.
+	Managers []string
 	// Limits have nil fields where the LNamespace sets no limit.
 	Limits v1alpha1.Limits
 	// CostCenter and Owner come from spec.billing; "" where the LNamespace leaves them out.

@@ -44,6 +44,9 @@ func TenantOf(l *v1alpha1.LNamespace) *Tenant {
 			t.Listed[subject.String()] = true
 		}
 	}
+	for _, manager := range l.Spec.Managers {
+		t.Managers = append(t.Managers, manager.String())
+	}
 	if l.Spec.Limits != nil {
 		t.Limits = *l.Spec.Limits
 	}

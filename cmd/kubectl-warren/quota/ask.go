@@ -62,9 +62,7 @@ func (s *Share) CheckLimited(asked corev1.ResourceList) error {
 // findLacking returns the first resource of which the share does not admit what was asked; "" if it admits all.
 func (s *Share) findLacking(asked corev1.ResourceList) corev1.ResourceName {
 	for _, key := range slices.Sorted(maps.Keys(asked)) {
-		room := s.Counted[key]
-		room = room.DeepCopy()
-		if room.Sub(s.Used[key]); room.Cmp(asked[key]) < 0 {
+		if !s.admits(key, asked[key]) {
 			return key
 		}
 	}
@@ -102,7 +100,7 @@ func askForRoom(ctx context.Context, inv *invocation.Invocation, api client.Clie
 	if share, err = readShare(ctx, api, namespace); err != nil {
 		return err
 	}
-	return errors.New(share.Describe(key, asked[key]))
+	return errors.New(share.DescribeUnserved(key, asked[key]))
 }
 
 // refusalEvent returns the Event that a controller writes when the API server refuses to create an object that needs what was asked.

@@ -61,6 +61,31 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+func TestAUserWhoMayReadNoLimit(t *testing.T) {
+	full := share(&quota.Limit{Name: "payments"})
+	full.Lacking = "pods: tenant payments had used 12 of 12 when 1 was needed: delete something, or ask a manager (User mia)"
+	roomy := share()
+	roomy.Used, roomy.Lacking = pods("11"), full.Lacking
+	for name, c := range map[string]struct{ got, want string }{
+		"QUOTA-75 a user who may read no limit sees what the share tells of the limit that is full, and who can help": {
+			full.Describe(corev1.ResourcePods, resource.MustParse("1")), "pods: 12 used of a share of 12; tenant payments had used 12 of 12 when " +
+				"1 was needed: delete something, or ask a manager (User mia)"},
+		"QUOTA-75 a share that has room again doesn't tell of a limit that was full": {
+			roomy.Describe(corev1.ResourcePods, resource.MustParse("1")),
+			"pods: 11 used of a share of 12: the share grows when a controller is refused, or: kubectl warren quota ask -n pay-web pods=1"},
+		"QUOTA-75 a request that is not served is never answered with the advice to ask": {
+			share().DescribeUnserved(corev1.ResourcePods, resource.MustParse("1")),
+			"pods: 12 used of a share of 12: the operator made no room for 1 within 5s, because others wait for it too, or because it does not " +
+				"run: try again in a minute, or ask a cluster admin to run kubectl warren doctor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, c.got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestLimits(t *testing.T) {
 	uninstalled := &quota.Limit{Kind: "LNamespace", Name: "shop", Reason: "NotInstalled",
 		BudgetStatus: v1alpha1.BudgetStatus{Hard: pods("5")}}

@@ -27,7 +27,9 @@ type Share struct {
 	Hard    corev1.ResourceList `json:"hard"`
 	Counted corev1.ResourceList `json:"counted"`
 	Used    corev1.ResourceList `json:"used"`
-	Limits  Limits              `json:"limits"`
+	// Lacking is what the operator wrote into the share when it could not serve a request; "" if it served all.
+	Lacking string `json:"lacking,omitempty"`
+	Limits  Limits `json:"limits"`
 	// Holds has, for each resource, the sentence that states what holds.
 	Holds []string `json:"holds"`
 }
@@ -63,23 +65,50 @@ func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("namespace %s has no share, because it has no ResourceQuota %s: kubectl warren quota lists the limits, and "+
 			"kubectl warren doctor reports whether component budgets is installed", s.Namespace, budget.QuotaName)
+	case failure.Refused(err):
+		return fmt.Errorf("you may not read the share of namespace %s, which its users may: kubectl warren quota shows the limits that you "+
+			"may read", s.Namespace)
 	case err != nil:
 		return fmt.Errorf("read the share of %s: %w", s.Namespace, err)
 	}
 	s.Hard, s.Counted, s.Used = quota.Spec.Hard, quota.Status.Hard, quota.Status.Used
+	s.Lacking = quota.Annotations[v1alpha1.AnnotationLacking]
 	return nil
+}
+
+// admits reports whether the share has room for an object that needs so much of a resource.
+func (s *Share) admits(key corev1.ResourceName, needed resource.Quantity) bool {
+	room := s.Counted[key]
+	room = room.DeepCopy()
+	room.Sub(s.Used[key])
+	return room.Cmp(needed) >= 0
 }
 
 // Describe states what holds for an object that needs so much of a resource.
 func (s *Share) Describe(key corev1.ResourceName, needed resource.Quantity) string {
+	return s.describe(key, needed, fmt.Sprintf(": the share grows when a controller is refused, or: kubectl warren quota ask -n %s %s=%s",
+		s.Namespace, key, needed.String()))
+}
+
+// DescribeUnserved states why there is no room for an object after that was asked for.
+func (s *Share) DescribeUnserved(key corev1.ResourceName, needed resource.Quantity) string {
+	return s.describe(key, needed, fmt.Sprintf(": the operator made no room for %s within %s, because others wait for it too, or because it "+
+		"does not run: try again in a minute, or ask a cluster admin to run kubectl warren doctor", needed.String(), askPatience))
+}
+
+// describe states what holds, and next where more can be had.
+func (s *Share) describe(key corev1.ResourceName, needed resource.Quantity, next string) string {
 	used := fmt.Sprintf("%s: %s used", key, showAmount(s.Used, key))
-	next := fmt.Sprintf(": the share grows when a controller is refused, or: kubectl warren quota ask -n %s %s=%s", s.Namespace, key,
-		needed.String())
 	limit := s.Limits.findTightest(key)
 	if _, counted := s.Counted[key]; !counted {
 		return fmt.Sprintf("%s: Kubernetes has not counted the share of %s yet: try again in a few seconds", key, showAmount(s.Hard, key))
 	}
-	if limit == nil {
+	lacking, isLacking := strings.CutPrefix(s.Lacking, string(key)+": ")
+	switch {
+	case limit != nil:
+	case isLacking && !s.admits(key, needed):
+		return fmt.Sprintf("%s of a share of %s; %s", used, showAmount(s.Counted, key), lacking)
+	default:
 		return fmt.Sprintf("%s of a share of %s%s", used, showAmount(s.Counted, key), next)
 	}
 	free, field := limit.Free[key], "a cluster admin to raise spec.limits.hard"

@@ -95,6 +95,21 @@ var _ = Describe("shares", func() {
 			Expect(f.Admin().Create(ctx, claim)).To(Succeed(), stdout)
 		})
 
+	It("QUOTA-75 in a full tree, a user who asks for room learns what the tree has used of its limit, and the name of a manager",
+		func(ctx SpecContext) {
+			f := plant(ctx, world, pods(6))
+			f.fill(ctx, 6, f.web)
+			const full = " had used 6 of 6 when 1 was needed: delete something, or ask a manager (User mia) or a cluster admin to raise " +
+				"spec.limits.hard"
+			stdout, stderr, code := f.Kubectl(ctx, "alice", "warren", "quota", "ask", "-n", f.db, "pods=1")
+			Expect(code).NotTo(BeZero(), stdout)
+			Expect(stderr).To(And(ContainSubstring("tenant "+f.root+full), Not(ContainSubstring("quota ask"))))
+			stdout, stderr, code = f.Kubectl(ctx, "alice", "warren", "quota", "-n", f.db)
+			Expect(code).To(BeZero(), stderr)
+			Expect(stdout).To(ContainSubstring("tenant " + f.root + full))
+			Expect(f.awaitBudget(ctx, v1alpha1.ReasonEnforced, "6")).To(ContainSubstring("nothing is free of pods: delete something"))
+		})
+
 	It("QUOTA-15 in a full tree, what one namespace deletes another one gets that tries again", func(ctx SpecContext) {
 		f := plant(ctx, world, pods(6))
 		f.fill(ctx, 6, f.web)

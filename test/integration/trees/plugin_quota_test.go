@@ -38,7 +38,8 @@ var _ = Describe("kubectl warren quota", func() {
 			"pods=1"
 		Expect(w.done(ctx, controlplane.Admin, asAnn("-n", "q37-pay-web")...)).To(HavePrefix(holds + "\n" + unread))
 		Expect(w.done(ctx, controlplane.Admin, asAnn("-n", "q37-pay-web", "-o", "json")...)).To(ContainSubstring(`"kind": "Share"`))
-		Expect(w.fails(ctx, controlplane.Admin, asAnn("ask", "-n", "q37-pay-web", "pods=1")...)).To(ContainSubstring(holds))
+		Expect(w.fails(ctx, controlplane.Admin, asAnn("ask", "-n", "q37-pay-web", "pods=1")...)).To(ContainSubstring(
+			"pods: 0 used of a share of 0: the operator made no room for 1 within 5s"))
 		events := &corev1.EventList{}
 		Expect(w.Admin().List(ctx, events, client.InNamespace("q37-pay-web"), client.MatchingFields{"reason": "FailedCreate"})).To(Succeed())
 		Expect(events.Items).To(ContainElement(HaveField("Message",
