@@ -52,7 +52,9 @@ func blindness(t *testing.T, limits watchset.Status) *Reconciler {
 	shares := r.sinkOfShares()
 	shares.Replace("", is.ResourceVersion, []client.Object{is})
 	shares.State("", watchset.Status{State: watchset.Synced})
-	r.sinkOfEvents().State("", watchset.Status{State: watchset.Synced})
+	for i := range refusalReasons {
+		r.sinkOfEvents(watchOfEvents+i).State("", watchset.Status{State: watchset.Synced})
+	}
 	r.sinkOfLimits().State("", limits)
 	return r
 }

@@ -25,7 +25,7 @@ type known struct {
 	// refusals are what namespaces were refused, by namespace.
 	refusals map[string]budget.Refusal
 	// watches are the statuses of the watches of ResourceQuotas, of HierarchicalResourceQuotas and of Events.
-	watches [3]watchset.Status
+	watches [watchOfEvents + len(refusalReasons)]watchset.Status
 }
 
 // shares and limits are the tables of all shares and HierarchicalResourceQuotas.

@@ -26,7 +26,7 @@ const (
 // isOff reports whether a cluster admin has left out component budgets, or its rights: then no namespace waits for its share.
 func (s state) isOff() bool { return s.kind == missing || s.kind == forbidden }
 
-// The indexes of known.watches.
+// The indexes of known.watches. From watchOfEvents on, there is one for each of refusalReasons.
 const (
 	watchOfShares = iota
 	watchOfLimits
@@ -34,7 +34,7 @@ const (
 )
 
 // followed are the kinds of the watches, by their indexes.
-var followed = [3]string{"ResourceQuotas", "HierarchicalResourceQuotas", "Events"}
+var followed = [...]string{"ResourceQuotas", "HierarchicalResourceQuotas", "Events"}
 
 func (k *known) readState() state {
 	k.mu.Lock()
@@ -66,7 +66,7 @@ func (k *known) stateOf(watch int) state {
 	case status.State == watchset.Forbidden:
 		return state{kind: forbidden}
 	case status.State == watchset.Pending && status.Err != nil, status.State == watchset.Degraded && knowledge != mirror.Complete:
-		return state{blind, fmt.Sprintf("the operator can't see %s: %v", followed[watch], status.Err)}
+		return state{blind, fmt.Sprintf("the operator can't see %s: %v", followed[min(watch, watchOfEvents)], status.Err)}
 	case knowledge == mirror.Complete && (status.State == watchset.Synced || status.State == watchset.Degraded):
 		return state{kind: installed}
 	}

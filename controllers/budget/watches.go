@@ -17,6 +17,15 @@ import (
 // owner owns the leases of the watches of this package.
 var owner = watchset.Static("budget")
 
+// refusalReasons are the reasons of the Events with which controllers report the message of a quota, and then try again. A field selector
+// can't name several, so each has a watch: without a selector, all Events of the cluster would come.
+var refusalReasons = [...]string{
+	"FailedCreate",          // the controllers of ReplicaSets, StatefulSets, DaemonSets and Jobs
+	"ReplicaSetCreateError", // the controller of Deployments, and Argo Rollouts
+	"ExceededResourceQuota", // Tekton
+	"ErrExceededQuota",      // KubeVirt's importer of volumes
+}
+
 // runWatches follows the HierarchicalResourceQuotas and, once their CRD exists, which component budgets installs with the rights that the
 // operator needs, the shares and the Events of what was refused.
 func (r *Reconciler) runWatches(ctx context.Context) error {
@@ -37,11 +46,13 @@ func (r *Reconciler) runWatches(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := r.acquire(watchset.Request{
-		Resource: core.WithResource("events"), Form: watchset.Full, Sink: r.sinkOfEvents(), FromNow: true,
-		FieldSelector: fields.OneTermEqualSelector("reason", "FailedCreate"),
-	}); err != nil {
-		return err
+	for i, reason := range refusalReasons {
+		if err := r.acquire(watchset.Request{
+			Resource: core.WithResource("events"), Form: watchset.Full, Sink: r.sinkOfEvents(watchOfEvents + i), FromNow: true,
+			FieldSelector: fields.OneTermEqualSelector("reason", reason),
+		}); err != nil {
+			return err
+		}
 	}
 	<-ctx.Done()
 	return nil
@@ -115,14 +126,14 @@ func (r *Reconciler) sinkOfLimits() watchset.Sink {
 
 // sinkOfEvents takes each Event, and each repetition of one, for a refusal. Those that exist at the start are not even listed: they are
 // old, whoever was refused tries again, and whoever may write Events decides how many there are.
-func (r *Reconciler) sinkOfEvents() watchset.Sink {
+func (r *Reconciler) sinkOfEvents(watch int) watchset.Sink {
 	type object = *corev1.Event
 	return &copying.Sink[input, object]{
 		Apply:   applyInput,
 		Listed:  func(_, _ string, _ []object) input { return func() {} },
 		Seen:    func(one object) input { return func() { r.TakeRefusal(one.Namespace, one.Message) } },
 		Left:    func(object) input { return func() {} },
-		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watchOfEvents, now) } },
+		Changed: func(_ string, now watchset.Status) input { return func() { r.takeState(watch, now) } },
 	}
 }
 

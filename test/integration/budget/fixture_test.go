@@ -173,8 +173,13 @@ func (f *fixture) share(ctx context.Context, namespace string) int64 {
 // deploy makes a Deployment of pods.
 func (f *fixture) deploy(ctx context.Context, namespace string, replicas int) {
 	GinkgoHelper()
-	labels := map[string]string{"app": "d"}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "d"}}
+	f.deployNamed(ctx, namespace, "d", replicas)
+}
+
+func (f *fixture) deployNamed(ctx context.Context, namespace, name string, replicas int) {
+	GinkgoHelper()
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	d.Spec.Replicas, d.Spec.Selector = new(int32(replicas)), &metav1.LabelSelector{MatchLabels: labels}
 	d.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(namespace, "").Spec}
 	Expect(f.Admin().Create(ctx, d)).To(Succeed())

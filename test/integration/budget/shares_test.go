@@ -2,10 +2,12 @@ package budget_test
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/test/build"
 )
 
 // longPause is the time between two tries of who is refused.
@@ -137,6 +140,33 @@ var _ = Describe("shares", func() {
 			f.refuse(ctx, f.Admin(), f.db, "exceeded quota: hrq.tenancy.warren.dev, and more")
 			Eventually(ctx, func() int64 { return f.share(ctx, f.db) }).Should(BeNumerically(">", full))
 		})
+
+	It("QUOTA-76 a Deployment whose ReplicaSet is refused gets it, once others have room that is free", func(ctx SpecContext) {
+		f := plant(ctx, world, amounts("count/replicasets.apps", "4"))
+		for i := range 4 {
+			f.deployNamed(ctx, f.web, "d"+strconv.Itoa(i), 1)
+		}
+		Eventually(ctx, func(g Gomega) {
+			sets := &appsv1.ReplicaSetList{}
+			g.Expect(f.Admin().List(ctx, sets, client.InNamespace(f.web))).To(Succeed())
+			g.Expect(sets.Items).To(HaveLen(4))
+		}).Should(Succeed())
+	})
+
+	DescribeTable("QUOTA-76 the refusals that other controllers report count like FailedCreate",
+		func(ctx SpecContext, reason, message string) {
+			f := plant(ctx, world, pods(12))
+			before := f.share(ctx, f.db)
+			event := build.FailedCreate(f.db, message+"exceeded quota: hrq.tenancy.warren.dev, requested: pods=8, used: pods=0, limited: pods=1")
+			event.Reason = reason
+			Expect(before).To(BeNumerically("<", 8))
+			Expect(f.Admin().Create(ctx, event)).To(Succeed())
+			Eventually(ctx, func() int64 { return f.share(ctx, f.db) }).Should(BeNumerically(">=", 8))
+		},
+		Entry("Argo Rollouts", "ReplicaSetCreateError", `Failed to create new replica set "web-1": replicasets.apps "web-1" is forbidden: `),
+		Entry("Tekton", "ExceededResourceQuota", `TaskRun Pod exceeded available resources: pods "build-pod" is forbidden: `),
+		Entry("KubeVirt", "ErrExceededQuota", `persistentvolumeclaims "disk" is forbidden: `),
+	)
 
 	It("QUOTA-18 who is refused two resources, one of which is used up, takes no room of the other one from anybody",
 		func(ctx SpecContext) {
