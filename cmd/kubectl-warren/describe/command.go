@@ -19,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/quota"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/text"
@@ -105,6 +106,9 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 		}
 	}
 	if found.Resources, found.Unlisted, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
+		return nil, err
+	}
+	if found.Share, err = quota.FindShare(ctx, api, name); err != nil {
 		return nil, err
 	}
 	found.Events, found.EventsLeftOut, err = eventsAbout(ctx, inv, api, found)

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/quota"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -32,6 +33,8 @@ type Namespace struct {
 	Limits *Limits `json:"limits,omitempty"`
 	// Budget is what the tree uses of what it may use; nil if it has none, or the LNamespace could not be read.
 	Budget *v1alpha1.BudgetStatus `json:"budget,omitempty"`
+	// Share is what the namespace itself may use of that; nil if it has no share, or the user may not read it.
+	Share *quota.Share `json:"share,omitempty"`
 	// Billing is who pays for the tree; nil if the LNamespace names nobody or could not be read.
 	Billing *v1alpha1.Billing `json:"billing,omitempty"`
 

@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/quota"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -210,6 +211,23 @@ func TestManyLongEvents(t *testing.T) {
 		}
 		if size := len(newest[0].Message); size > 1024 {
 			t.Errorf("a message of %d bytes", size)
+		}
+	})
+}
+
+func TestDescriptionOfAShare(t *testing.T) {
+	t.Run("QUOTA-77 describe tells what a pod must set, where the share counts it and no LimitRange has defaults", func(t *testing.T) {
+		d := describe.Namespace{Name: "pay-web", Share: &quota.Share{Namespace: "pay-web", Holds: []string{"pods: 1 used of a share of 2"},
+			Undefaulted: []corev1.ResourceName{"requests.cpu"}}}
+		var out bytes.Buffer
+		if err := d.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"pods: 1 used of a share of 2\n",
+			"requests.cpu: a pod that does not set this in each container is refused"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s lacks %q", out.String(), want)
+			}
 		}
 	})
 }

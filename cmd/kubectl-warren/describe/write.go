@@ -40,6 +40,11 @@ func (d *Namespace) Write(w io.Writer) error {
 	if d.Budget != nil {
 		terminal.Fprintf(table, "Budget:\t%s\n", BudgetText(d.Budget))
 	}
+	if d.Share != nil {
+		for _, sentence := range d.Share.Sentences() {
+			terminal.Fprintf(table, "Share:\t%s\n", sentence)
+		}
+	}
 	if d.Billing != nil {
 		terminal.Fprintf(table, "Cost center:\t%s\n", tree.OrNone(d.Billing.CostCenter))
 	}

@@ -3,10 +3,14 @@ package doctor
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/quota"
+	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -24,7 +28,47 @@ func (p Patient) checkBudgets(ctx context.Context) Check {
 	if err != nil {
 		return warnOfFailedList(budgetsName, "LNamespaces", err)
 	}
+	if check := judgeBudgets(tenants); check.Status != OK {
+		return check
+	}
+	undefaulted, err := p.findUndefaulted(ctx)
+	switch {
+	case failure.Refused(err) && len(tenants) == 0: // there is probably no share
+	case err != nil:
+		return warnOfFailedList(budgetsName, "ResourceQuotas and LimitRanges", err)
+	case len(undefaulted) > 0:
+		return warnOfDefaults(undefaulted)
+	}
 	return judgeBudgets(tenants)
+}
+
+// findUndefaulted returns the namespaces in which pods that state no requests or limits are refused, because their share counts these,
+// and no LimitRange has defaults.
+func (p Patient) findUndefaulted(ctx context.Context) (namespaces []string, err error) {
+	shares, ranges := map[string]corev1.ResourceList{}, map[string][]corev1.LimitRange{}
+	err = gather.ListEach(ctx, p.API, &corev1.ResourceQuotaList{}, func(o client.Object) {
+		if hard := o.(*corev1.ResourceQuota).Spec.Hard; len(quota.ListUndefaulted(hard, nil)) > 0 {
+			shares[o.GetNamespace()] = hard
+		}
+	}, client.MatchingFields{"metadata.name": budget.QuotaName})
+	if err != nil || len(shares) == 0 {
+		return nil, err
+	}
+	err = gather.ListEach(ctx, p.API, &corev1.LimitRangeList{}, func(o client.Object) {
+		ranges[o.GetNamespace()] = append(ranges[o.GetNamespace()], *o.(*corev1.LimitRange))
+	})
+	for namespace, hard := range shares {
+		if len(quota.ListUndefaulted(hard, ranges[namespace])) > 0 {
+			namespaces = append(namespaces, namespace)
+		}
+	}
+	return namespaces, err
+}
+
+func warnOfDefaults(namespaces []string) Check {
+	return warnOf(budgetsName, "the budget counts requests or limits, and no LimitRange has defaults for them in "+forest.Few(namespaces)+
+		": a pod that does not set them is refused there (must specify)",
+		"add a LimitRange, such as config/samples/guardrails/limits.yaml in a template; kubectl warren quota -n NAMESPACE names the resources")
 }
 
 // judgeBudgets judges the tenants that have a budget, by the reason of their condition.

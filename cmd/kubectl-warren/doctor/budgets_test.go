@@ -4,7 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
 )
 
 func TestBudgets(t *testing.T) {
@@ -30,4 +38,32 @@ func TestBudgets(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestPodsWithoutDefaults(t *testing.T) {
+	meta := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
+	cpu := corev1.ResourceList{"requests.cpu": resource.MustParse("9")}
+	defaults := []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{"cpu": resource.MustParse("1")}}}
+	share := func(namespace string, hard corev1.ResourceList) *corev1.ResourceQuota {
+		return &corev1.ResourceQuota{ObjectMeta: meta(namespace, budget.QuotaName), Spec: corev1.ResourceQuotaSpec{Hard: hard}}
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme).
+		WithIndex(&corev1.ResourceQuota{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
+		WithObjects(share("pay-web", cpu), share("pay-db", cpu), share("pay-api", corev1.ResourceList{"pods": resource.MustParse("9")}),
+			&corev1.ResourceQuota{ObjectMeta: meta("other", "own"), Spec: corev1.ResourceQuotaSpec{Hard: cpu}},
+			&corev1.LimitRange{ObjectMeta: meta("pay-db", "defaults"), Spec: corev1.LimitRangeSpec{Limits: defaults}}).Build()
+	t.Run("QUOTA-77 doctor names the namespaces in which the budget counts requests and no LimitRange has defaults", func(t *testing.T) {
+		check := Patient{API: api}.checkBudgets(t.Context())
+		if check.Status != Warning || !strings.Contains(check.Message, "has defaults for them in pay-web:") || check.Advice == "" {
+			t.Errorf("%+v", check)
+		}
+	})
 }

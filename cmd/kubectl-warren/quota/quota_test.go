@@ -86,6 +86,45 @@ func TestAUserWhoMayReadNoLimit(t *testing.T) {
 	}
 }
 
+func TestPodsWithoutDefaults(t *testing.T) {
+	limitRange := func(kind corev1.LimitType, requests, limits corev1.ResourceList) corev1.LimitRange {
+		return corev1.LimitRange{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
+			{Type: kind, DefaultRequest: requests, Default: limits}}}}
+	}
+	one := func(key corev1.ResourceName) corev1.ResourceList {
+		return corev1.ResourceList{key: resource.MustParse("1")}
+	}
+	hard := corev1.ResourceList{"pods": resource.MustParse("9"), "requests.cpu": resource.MustParse("9"),
+		"limits.memory": resource.MustParse("9"), "requests.ephemeral-storage": resource.MustParse("9")}
+	for name, c := range map[string]struct {
+		ranges []corev1.LimitRange
+		want   []corev1.ResourceName
+	}{
+		"no LimitRange": {nil, []corev1.ResourceName{"limits.memory", "requests.cpu"}},
+		"one has defaults for requests alone": {[]corev1.LimitRange{limitRange("Container", one("cpu"), nil)},
+			[]corev1.ResourceName{"limits.memory"}},
+		"two have all defaults": {[]corev1.LimitRange{limitRange("Container", one("cpu"), nil), limitRange("Container", nil, one("memory"))},
+			nil},
+		"one for pods has no defaults for containers": {[]corev1.LimitRange{limitRange("Pod", one("cpu"), one("memory"))},
+			[]corev1.ResourceName{"limits.memory", "requests.cpu"}},
+	} {
+		t.Run("QUOTA-77 the resources that each container must set are those of the share without a default: "+name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, quota.ListUndefaulted(hard, c.ranges)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Run("QUOTA-77 one sentence names what a pod must set, and who can add a LimitRange", func(t *testing.T) {
+		s := share()
+		s.Undefaulted = []corev1.ResourceName{"requests.cpu"}
+		const want = "requests.cpu: a pod that does not set this in each container is refused (must specify), because no LimitRange in " +
+			"pay-web has defaults: set it, or ask a sudoer or a cluster admin for a LimitRange"
+		if diff := cmp.Diff([]string{want}, s.Sentences()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestLimits(t *testing.T) {
 	uninstalled := &quota.Limit{Kind: "LNamespace", Name: "shop", Reason: "NotInstalled",
 		BudgetStatus: v1alpha1.BudgetStatus{Hard: pods("5")}}

@@ -32,6 +32,8 @@ type Share struct {
 	Limits  Limits `json:"limits"`
 	// Holds has, for each resource, the sentence that states what holds.
 	Holds []string `json:"holds"`
+	// Undefaulted are the resources that each container must state, because no LimitRange of the namespace has a default.
+	Undefaulted []corev1.ResourceName `json:"undefaulted,omitempty"`
 }
 
 // readShare reads the share of a namespace and the limits above it.
@@ -54,8 +56,17 @@ func readShare(ctx context.Context, api client.Client, namespace string) (*Share
 	for _, key := range slices.Sorted(maps.Keys(s.Hard)) {
 		s.Holds = append(s.Holds, s.Describe(key, budget.UnitOf(key)))
 	}
-	return s, nil
+	return s, s.readDefaults(ctx, api)
 }
+
+// explained is an answer of the API server, in the words of this command.
+type explained struct {
+	error
+	text string
+}
+
+func (e explained) Error() string { return e.text }
+func (e explained) Unwrap() error { return e.error }
 
 // readQuota reads the ResourceQuota that holds the share.
 func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
@@ -63,11 +74,11 @@ func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
 	err := api.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: budget.QuotaName}, quota)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("namespace %s has no share, because it has no ResourceQuota %s: kubectl warren quota lists the limits, and "+
-			"kubectl warren doctor reports whether component budgets is installed", s.Namespace, budget.QuotaName)
+		return explained{err, fmt.Sprintf("namespace %s has no share, because it has no ResourceQuota %s: kubectl warren quota lists the "+
+			"limits, and kubectl warren doctor reports whether component budgets is installed", s.Namespace, budget.QuotaName)}
 	case failure.Refused(err):
-		return fmt.Errorf("you may not read the share of namespace %s, which its users may: kubectl warren quota shows the limits that you "+
-			"may read", s.Namespace)
+		return explained{err, fmt.Sprintf("you may not read the share of namespace %s, which its users may: kubectl warren quota shows the "+
+			"limits that you may read", s.Namespace)}
 	case err != nil:
 		return fmt.Errorf("read the share of %s: %w", s.Namespace, err)
 	}
@@ -126,9 +137,9 @@ func (s *Share) describe(key corev1.ResourceName, needed resource.Quantity, next
 		showAmount(limit.Hard, key), next)
 }
 
-// Write writes what holds for each resource, and then the limits that the user may not read.
+// Write writes what holds, and then the limits that the user may not read.
 func (s *Share) Write(w io.Writer) error {
-	for _, sentence := range s.Holds {
+	for _, sentence := range s.Sentences() {
 		if _, err := terminal.Fprintf(w, "%s\n", sentence); err != nil {
 			return err
 		}
