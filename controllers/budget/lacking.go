@@ -2,20 +2,14 @@ package budget
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
-	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -61,19 +55,14 @@ func (t *tree) describeLacking(row *budget.Row, requested budget.Amounts, used [
 
 // writeLacking writes AnnotationLacking, guarded by the version that is known.
 func (r *Reconciler) writeLacking(ctx context.Context, namespace, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	flight, _ := r.known.begin(namespace)
 	if flight.UID == "" { // it is gone since the tree was gathered
 		r.known.recordRefusal(flight, namespace, nil)
 		return nil
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": flight.UID, "resourceVersion": flight.Version,
-		"annotations": map[string]any{v1alpha1.AnnotationLacking: text}}})
-	if err != nil {
-		return err
-	}
-	is := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: budget.QuotaName}}
-	err = r.Client.Patch(ctx, is, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.OperatorName))
-	copying.CountWrite(writes, "update", err)
+	is, err := r.patchShare(ctx, namespace, flight, text, map[string]any{})
 	if err != nil {
 		r.known.recordRefusal(flight, namespace, nil) // where it was carried out all the same, the watch shows that
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

@@ -84,14 +84,21 @@ func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, guard *m
 		copying.CountWrite(writes, "create", err)
 		return is, err
 	}
+	return r.patchShare(ctx, share.Namespace, guard, nil, map[string]any{"hard": hardPatch(was, share.Hard)})
+}
+
+// patchShare sends one guarded patch of a share: of AnnotationLacking, which nil removes, and of the spec.
+func (r *Reconciler) patchShare(ctx context.Context, namespace string, guard *mirror.Flight, lacking any,
+	spec map[string]any) (*corev1.ResourceQuota, error) {
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": guard.UID, "resourceVersion": guard.Version,
-			"annotations": map[string]any{v1alpha1.AnnotationLacking: nil}},
-		"spec": map[string]any{"hard": hardPatch(was, share.Hard)},
+			"annotations": map[string]any{v1alpha1.AnnotationLacking: lacking}},
+		"spec": spec,
 	})
 	if err != nil {
 		return nil, err
 	}
+	is := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: budget.QuotaName}}
 	err = r.Client.Patch(ctx, is, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.OperatorName))
 	copying.CountWrite(writes, "update", err)
 	return is, err
