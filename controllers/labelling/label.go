@@ -54,7 +54,7 @@ func (l *Labeller) Reconcile(ctx context.Context, slot copies.Slot) (ctrl.Result
 		}
 		return ctrl.Result{}, fmt.Errorf("labelling %s, which is generated: %w", slot, err)
 	}
-	l.tables.recordApplied(slot, answer)
+	l.slots.Add(l.tables.recordApplied(slot, answer)...)
 	if repair && l.repairs.Note(slot, time.Now(), l.Timing.LoopWindow) {
 		l.sendWarning(slot, object, served, v1alpha1.ReasonDriftLoop, "another client keeps removing label "+v1alpha1.LabelPropagate+
 			": from now on the operator restores it only once in ten minutes. Stop that client, or remove annotation "+

@@ -84,7 +84,7 @@ func New(o Options, s Settings) (*Labeller, error) {
 		return nil, fmt.Errorf("making the client for labels: %w", err)
 	}
 	return &Labeller{
-		Options: o, client: client, repairs: copies.NewRepairs(), settings: s, tables: newTables(s.Generators),
+		Options: o, client: client, repairs: copies.NewRepairs(), settings: s, tables: newTables(s.Kinds, s.Generators),
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[copies.Slot](s.RetryMin, s.RetryMax),
 	}, nil
 }

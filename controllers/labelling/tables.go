@@ -1,8 +1,9 @@
 package labelling
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -10,169 +11,142 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/copies"
-	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/mirror"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// tables hold generators with the annotation, and objects that have a controller or the operator's label, as they were
-// last seen. Nothing is kept of other objects. Methods return the slots of objects that are to be queued; a slot is the
-// place (kind, namespace, name) of an object.
+// tables hold generators with the annotation, and objects that have a controller or the operator's label. Nothing is kept of other
+// objects. Methods return the slots of objects that are to be queued; a slot is the place (kind, namespace, name) of an object.
 type tables struct {
-	mu         sync.Mutex // guards all below; nothing else is called while it is held
-	generators map[types.UID]generator
-	objects    map[copies.Slot]*copies.Generated
-	controlled map[types.UID]map[copies.Slot]bool // the slots of objects, by controller
-	placed     map[string]map[copies.Slot]bool    // the slots of objects, by namespace
-	states     map[schema.GroupKind]watchset.Status
-	applied    map[copies.Slot]types.UID // the objects that were labelled by this process
+	mu      sync.Mutex // guards all below; nothing else is called while it is held
+	kinds   map[schema.GroupKind]*table
+	applied map[copies.Slot]types.UID // the objects that were labelled by this process
 }
 
-// generator is an object that asks for its controlled objects to be propagated.
-type generator struct {
-	kind      schema.GroupKind
-	namespace string
-	mode      string
+// table has the objects of one kind, which may be both generators and generated, such as Secrets.
+type table struct {
+	*mirror.Table[seen, kept]
+	kind                     schema.GroupKind
+	isGenerator, isGenerated bool
+	status                   watchset.Status // of the watch
+}
+
+// seen is an object as a watch or an answer has shown it, and what is kept of it.
+type seen struct {
+	metav1.Object
+	kept
+}
+
+type kept struct {
+	uid       types.UID
+	asks      string            // the mode that a generator asks for; "" if it asks for none
+	generated *copies.Generated // nil if the object has no controller, and no label that the operator applied
 }
 
 // newTables returns empty tables. Until generators of these kinds are known, no object that one of them may control
 // loses its label.
-func newTables(generators []schema.GroupVersionKind) *tables {
-	t := &tables{
-		generators: map[types.UID]generator{}, objects: map[copies.Slot]*copies.Generated{}, controlled: map[types.UID]map[copies.Slot]bool{},
-		placed: map[string]map[copies.Slot]bool{},
-		states: map[schema.GroupKind]watchset.Status{}, applied: map[copies.Slot]types.UID{},
+func newTables(generated, generators []schema.GroupVersionKind) *tables {
+	t := &tables{kinds: map[schema.GroupKind]*table{}, applied: map[copies.Slot]types.UID{}}
+	for _, kind := range generated {
+		t.addKind(kind.GroupKind()).isGenerated = true
 	}
 	for _, kind := range generators {
-		t.states[kind.GroupKind()] = watchset.Status{State: watchset.Pending}
+		t.addKind(kind.GroupKind()).isGenerator = true
 	}
 	return t
 }
 
-// generatorOf returns what is kept of an object of a generator's kind.
-func generatorOf(kind schema.GroupKind, object metav1.Object) generator {
-	return generator{kind, object.GetNamespace(), copies.GeneratedMode(object)}
+func (t *tables) addKind(kind schema.GroupKind) *table {
+	if t.kinds[kind] == nil {
+		t.kinds[kind] = &table{Table: mirror.New(func(s seen) kept { return s.kept }), kind: kind,
+			status: watchset.Status{State: watchset.Pending}}
+	}
+	return t.kinds[kind]
 }
 
-// putGenerator takes in an object of a generator's kind.
-func (t *tables) putGenerator(uid types.UID, now generator) []copies.Slot {
+// buildSeen returns an object with what is kept of it, and whether anything is.
+func (of *table) buildSeen(object metav1.Object) (s seen, matters bool) {
+	s = seen{object, kept{uid: object.GetUID()}}
+	if of.isGenerator {
+		s.asks = copies.GeneratedMode(object)
+	}
+	if of.isGenerated {
+		s.generated = copies.GeneratedOf(object)
+	}
+	return s, s.asks != "" || s.generated != nil
+}
+
+// takeList takes in the complete list of a kind. It is one step under the lock: if a generator were forgotten for a moment, the objects
+// that it controls would lose their label, and with the label their copies.
+func (t *tables) takeList(kind schema.GroupKind, version string, all []client.Object) []copies.Slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.setGenerator(uid, now)
-}
-
-// setGenerator keeps a generator that asks for a mode, and drops one that asks for none. The caller holds the lock.
-func (t *tables) setGenerator(uid types.UID, now generator) []copies.Slot {
-	if was := t.generators[uid]; was.mode == now.mode {
-		return nil
-	}
-	if t.generators[uid] = now; now.mode == "" {
-		delete(t.generators, uid)
-	}
-	return t.slotsOf(uid)
-}
-
-func (t *tables) removeGenerator(uid types.UID) []copies.Slot {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.generators, uid)
-	return t.slotsOf(uid)
-}
-
-// slotsOf returns the slots of the objects that a controller controls. The caller holds the lock.
-func (t *tables) slotsOf(controller types.UID) []copies.Slot {
-	slots := make([]copies.Slot, 0, len(t.controlled[controller]))
-	for slot := range t.controlled[controller] {
-		slots = append(slots, slot)
-	}
-	return slots
-}
-
-// putObject takes in an object, and reports whether it is to be queued. now is nil for an object of which nothing is
-// kept.
-func (t *tables) putObject(slot copies.Slot, now *copies.Generated) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.setObject(slot, now)
-}
-
-// setObject keeps now in place of what was known of the slot. If now is older than the known version, which may come
-// from the answer to an apply, it changes nothing; if now is nil, it forgets the object. It reports whether the object
-// is to be queued. The caller holds the lock.
-func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
-	was := t.objects[slot]
-	if was != nil && now != nil && forest.IsNewer(was.ResourceVersion, now.ResourceVersion) {
-		return false
-	}
-	t.dropObject(slot)
-	if now == nil {
-		delete(t.applied, slot)
-		return false
-	}
-	t.objects[slot] = now
-	addSlot(t.controlled, now.Controller, slot)
-	addSlot(t.placed, slot.Namespace, slot)
-	return true
-}
-
-func (t *tables) removeObject(slot copies.Slot) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.dropObject(slot)
-	delete(t.applied, slot)
-}
-
-// dropObject drops an object. The caller holds the lock.
-func (t *tables) dropObject(slot copies.Slot) {
-	if known := t.objects[slot]; known != nil {
-		delete(t.objects, slot)
-		dropSlot(t.controlled, known.Controller, slot)
-		dropSlot(t.placed, slot.Namespace, slot)
-	}
-}
-
-// addSlot adds a slot to an index of slots, dropSlot removes it.
-func addSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies.Slot) {
-	if index[key] == nil {
-		index[key] = map[copies.Slot]bool{}
-	}
-	index[key][slot] = true
-}
-
-func dropSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies.Slot) {
-	if delete(index[key], slot); len(index[key]) == 0 {
-		delete(index, key)
-	}
-}
-
-// replaceObjects takes in the complete list of a kind: exactly these generators and objects of it exist. It is one step
-// under the lock: if a generator were forgotten for a moment, the objects that it controls would lose their label, and
-// with the label their copies.
-func (t *tables) replaceObjects(kind schema.GroupKind, generators map[types.UID]generator,
-	objects map[copies.Slot]*copies.Generated) (concerned []copies.Slot) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for uid, was := range t.generators {
-		if _, stays := generators[uid]; was.kind == kind && !stays {
-			concerned = append(concerned, t.setGenerator(uid, generator{})...)
+	of, listed := t.kinds[kind], []seen{}
+	for _, object := range all {
+		if s, matters := of.buildSeen(object); matters {
+			listed = append(listed, s)
 		}
 	}
-	for uid, now := range generators {
-		concerned = append(concerned, t.setGenerator(uid, now)...)
+	return t.recordChanges(of, of.List(mirror.Everywhere, version, listed)...)
+}
+
+// takeObject takes in an object that a watch has shown, or whose end it has shown.
+func (t *tables) takeObject(kind schema.GroupKind, object metav1.Object, exists bool) []copies.Slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of := t.kinds[kind]
+	s, matters := of.buildSeen(object)
+	take := of.End
+	if exists && matters {
+		take = of.Show
 	}
-	for slot := range t.objects {
-		if slot.Kind == kind && objects[slot] == nil {
-			t.dropObject(slot)
+	if c, changed := take(s); changed {
+		return t.recordChanges(of, c)
+	}
+	return nil
+}
+
+// recordChanges returns the slots of the objects that have changed, and of those whose generators have. The caller holds the lock.
+func (t *tables) recordChanges(of *table, changes ...mirror.Change[kept]) (concerned []copies.Slot) {
+	generators, namespaces := map[types.UID]bool{}, map[string]bool{}
+	for _, c := range changes {
+		was, is := cmp.Or(c.Was, &kept{}), cmp.Or(c.Is, &kept{})
+		slot := slotAt(of, c.Place)
+		if is.generated != nil {
+			concerned = append(concerned, slot)
+		} else {
 			delete(t.applied, slot)
 		}
+		if was.asks != is.asks || was.asks != "" && was.uid != is.uid {
+			generators[was.uid], generators[is.uid], namespaces[slot.Namespace] = true, true, true
+		}
 	}
-	for slot, now := range objects {
-		if t.setObject(slot, now) {
-			concerned = append(concerned, slot)
+	delete(generators, "") // no object was there before, or none is there now
+	for namespace := range namespaces {
+		for slot, object := range t.generatedIn(namespace) {
+			if generators[object.Controller] {
+				concerned = append(concerned, slot)
+			}
 		}
 	}
 	return concerned
+}
+
+// generatedIn returns the generated objects of a namespace. The caller holds the lock.
+func (t *tables) generatedIn(namespace string) iter.Seq2[copies.Slot, *copies.Generated] {
+	return func(yield func(copies.Slot, *copies.Generated) bool) {
+		for _, of := range t.kinds {
+			for name, is := range of.In(namespace) {
+				slot := slotAt(of, mirror.Place{Namespace: namespace, Name: name})
+				if is.generated != nil && !yield(slot, is.generated) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // setState records the state of the watch of a kind. It returns the slots of the objects whose generators are of this
@@ -180,28 +154,34 @@ func (t *tables) replaceObjects(kind schema.GroupKind, generators map[types.UID]
 func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.states[kind] = now
-	for slot, object := range t.objects {
-		if object.ControllerKind == kind || slot.Kind == kind {
-			concerned = append(concerned, slot)
+	t.kinds[kind].status = now
+	for _, of := range t.kinds {
+		for p, is := range of.All() {
+			if is.generated != nil && (of.kind == kind || is.generated.ControllerKind == kind) {
+				concerned = append(concerned, slotAt(of, p))
+			}
 		}
 	}
 	return concerned
 }
 
 // recordApplied takes in the answer to an apply, so that the next pass over the object knows of it before the watch
-// brings it.
-func (t *tables) recordApplied(slot copies.Slot, answer metav1.Object) {
-	now := copies.GeneratedOf(answer)
+// brings it. The apply names the UID, so no answer is about another object than the one that was known when it began.
+func (t *tables) recordApplied(slot copies.Slot, answer metav1.Object) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.objects[slot]; known == nil || now == nil || known.UID != now.UID {
-		return // the watch has shown that the object is gone, and perhaps that another one has come
+	of, p := t.kinds[slot.Kind], placeOf(slot)
+	s, _ := of.buildSeen(answer)
+	if c, changed := of.Answered(of.Begin(p), s); changed {
+		concerned = t.recordChanges(of, c)
 	}
-	t.setObject(slot, now)
-	if delete(t.applied, slot); now.Ours {
-		t.applied[slot] = now.UID
+	if is := of.At(p); is == nil || is.uid != s.uid || s.generated == nil {
+		return concerned // the watch has shown that the object is gone, and perhaps that another one has come
 	}
+	if delete(t.applied, slot); s.generated.Ours {
+		t.applied[slot] = s.uid
+	}
+	return concerned
 }
 
 // wasApplied reports whether this process labelled this object: if so and the label is missing, somebody else took it
@@ -218,7 +198,9 @@ func (t *tables) slotsIn(namespaces []string) (slots []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, namespace := range namespaces {
-		slots = slices.AppendSeq(slots, maps.Keys(t.placed[namespace]))
+		for slot := range t.generatedIn(namespace) {
+			slots = append(slots, slot)
+		}
 	}
 	return slots
 }
@@ -229,26 +211,41 @@ func (t *tables) slotsIn(namespaces []string) (slots []copies.Slot) {
 func (t *tables) findObject(slot copies.Slot) (object *copies.Generated, wanted string, served watchset.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if object = t.objects[slot]; object == nil {
+	of := t.kinds[slot.Kind]
+	is := of.At(placeOf(slot))
+	if is == nil || is.generated == nil {
 		return nil, "", watchset.Status{}
 	}
-	state, followed := t.states[object.ControllerKind]
-	if object.Controller != "" && (!followed || state.State != watchset.Synced) {
+	object = is.generated
+	if object.Controller == "" {
+		return object, "", of.status
+	}
+	by := t.kinds[object.ControllerKind]
+	if by == nil || !by.isGenerator || by.status.State != watchset.Synced {
 		return nil, "", watchset.Status{}
 	}
-	if g, ok := t.generators[object.Controller]; ok && g.kind == object.ControllerKind && g.namespace == slot.Namespace {
-		wanted = g.mode
+	generator := by.At(mirror.Place{Namespace: slot.Namespace, Name: object.ControllerName})
+	if generator != nil && generator.uid == object.Controller {
+		wanted = generator.asks
 	}
-	return object, wanted, t.states[slot.Kind]
+	return object, wanted, of.status
+}
+
+func slotAt(of *table, p mirror.Place) copies.Slot {
+	return copies.Slot{Kind: of.kind, Namespace: p.Namespace, Name: p.Name}
+}
+
+func placeOf(slot copies.Slot) mirror.Place {
+	return mirror.Place{Namespace: slot.Namespace, Name: slot.Name}
 }
 
 // describeUnseen returns a sentence for each kind that can't be watched, in alphabetical order.
 func (t *tables) describeUnseen() (sentences []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for kind, status := range t.states {
+	for kind, of := range t.kinds {
 		why := ""
-		switch status.State {
+		switch status := of.status; status.State {
 		case watchset.Forbidden:
 			why = "the operator may not " + strings.Join(status.Missing, " and ") + " this kind in the whole cluster; apply what " +
 				"`manager manifests` prints"

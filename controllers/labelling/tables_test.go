@@ -4,25 +4,53 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
+var (
+	secrets = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	widgets = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	secret  = secrets.GroupKind()
+	widget  = widgets.GroupKind()
+)
+
+func slotOf(namespace, name string) copies.Slot {
+	return copies.Slot{Kind: secret, Namespace: namespace, Name: name}
+}
+
+// secretAt returns a Secret that Widget w of UID w1 controls, and that the operator has labelled. Its UID is its name.
+func secretAt(namespace, name, version string) client.Object {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name),
+		ResourceVersion: version, Labels: map[string]string{v1alpha1.LabelPropagate: "update"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: "w1", Controller: new(true)}},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: copies.GeneratedManager, Operation: metav1.ManagedFieldsOperationApply,
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:tenancy.warren.dev/propagate":{}}}}`)}},
+	}}
+}
+
+// widgetAt returns Widget w of UID w1, which asks for the label.
+func widgetAt(namespace string) client.Object {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "w", UID: "w1", ResourceVersion: "1",
+		Annotations: map[string]string{v1alpha1.AnnotationPropagateGenerated: "update"}}}
+}
+
 // A labelled object keeps its label until it is certain that no generator asks for the label.
 func TestLook(t *testing.T) {
-	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	kind := widgets.GroupKind()
-	slot := copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
-	asks := map[types.UID]generator{"w1": {kind, "acme", "update"}}
 	state := func(s watchset.State) func(*tables) {
-		return func(t *tables) { t.setState(kind, watchset.Status{State: s}) }
+		return func(t *tables) { t.setState(widget, watchset.Status{State: s}) }
 	}
-	listed := func(generators map[types.UID]generator) func(*tables) {
-		return func(t *tables) { t.replaceObjects(kind, generators, nil) }
+	listed := func(generators ...client.Object) func(*tables) {
+		return func(t *tables) { t.takeList(widget, "2", generators) }
 	}
+	asks := widgetAt("acme")
+	// Objects of both kinds may be labelled. Which kind is a generator, differs.
 	for name, c := range map[string]struct {
 		reason string
 		kinds  []schema.GroupVersionKind
@@ -42,21 +70,22 @@ func TestLook(t *testing.T) {
 			[]func(*tables){listed(asks), state(watchset.Synced), state(watchset.Forbidden)}, false, ""},
 		"PROP-G2 if the list lacks the " +
 			"generator, no label is wanted": {"it is gone", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced),
-			listed(nil)}, true, ""},
+			listed()}, true, ""},
 		"PROP-G2 a controller in another namespace is no " +
 			"generator of the object": {"an owner is in the namespace", []schema.GroupVersionKind{widgets},
-			[]func(*tables){listed(map[types.UID]generator{"w1": {kind, "zeta", "update"}}), state(watchset.Synced)}, true, ""},
+			[]func(*tables){listed(widgetAt("zeta")), state(watchset.Synced)}, true, ""},
 		"PROP-G6 the objects of a kind that is no longer configured " +
 			"as a generator keep their labels": {"the configuration doesn't name the kind", nil, nil, false, ""},
+		"PROP-G6 they keep their labels also if the kind is still configured " +
+			"as one that is generated": {"its watch shows no generators", nil, []func(*tables){listed(asks), state(watchset.Synced)}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := newTables(c.kinds)
-			all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind, Mode: "update",
-				Labelled: true, Ours: true})
+			all := newTables([]schema.GroupVersionKind{secrets, widgets}, c.kinds)
+			all.takeObject(secret, secretAt("acme", "s", "1"), true)
 			for _, step := range c.steps {
 				step(all)
 			}
-			object, wanted, _ := all.findObject(slot)
+			object, wanted, _ := all.findObject(slotOf("acme", "s"))
 			if (object != nil) != c.known || wanted != c.wanted {
 				t.Errorf("%s: known %t, wanted %q", c.reason, object != nil, wanted)
 			}
@@ -66,14 +95,12 @@ func TestLook(t *testing.T) {
 
 // If a kind is listed again and nothing has changed, no object that a generator controls is queued.
 func TestReplaceKeepsWhatStays(t *testing.T) {
-	kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}
-	slot := copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
-	all, asks := newTables(nil), map[types.UID]generator{"w1": {kind, "acme", "update"}}
-	all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind})
-	if got := all.replaceObjects(kind, asks, nil); len(got) != 1 || got[0] != slot {
-		t.Errorf("a generator comes: got %v", got)
+	all := newTables([]schema.GroupVersionKind{secrets}, []schema.GroupVersionKind{widgets})
+	all.takeObject(secret, secretAt("acme", "s", "1"), true)
+	if diff := cmp.Diff([]copies.Slot{slotOf("acme", "s")}, all.takeList(widget, "2", []client.Object{widgetAt("acme")})); diff != "" {
+		t.Errorf("a generator comes: %s", diff)
 	}
-	if got := all.replaceObjects(kind, asks, nil); len(got) > 0 {
+	if got := all.takeList(widget, "3", []client.Object{widgetAt("acme")}); len(got) > 0 {
 		t.Errorf("nothing has changed: got %v", got)
 	}
 }
@@ -82,23 +109,14 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 func TestObjectsOfANamespace(t *testing.T) {
 	t.Run("PROP-G8 when a namespace changes, only its own objects with controllers are queued, also after objects were created, changed "+
 		"and deleted", func(t *testing.T) {
-		all, kind := newTables(nil), schema.GroupKind{Kind: "Secret"}
-		slot := func(namespace, name string) copies.Slot {
-			return copies.Slot{Kind: kind, Namespace: namespace, Name: name}
-		}
-		for _, s := range []copies.Slot{slot("a", "x"), slot("a", "y"), slot("b", "z")} {
-			all.putObject(s, &copies.Generated{UID: types.UID(s.Name), ResourceVersion: "1"})
-		}
-		all.removeObject(slot("a", "x"))
-		all.replaceObjects(kind, nil, map[copies.Slot]*copies.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"},
-			slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
-		for namespace, want := range map[string][]copies.Slot{"a": {slot("a", "y")}, "b": nil, "c": {slot("c", "w")}} {
+		all := newTables([]schema.GroupVersionKind{secrets}, nil)
+		all.takeList(secret, "2", []client.Object{secretAt("a", "x", "1"), secretAt("a", "y", "1"), secretAt("b", "z", "1")})
+		all.takeObject(secret, secretAt("a", "x", "3"), false)
+		all.takeList(secret, "4", []client.Object{secretAt("a", "y", "2"), secretAt("c", "w", "2")})
+		for namespace, want := range map[string][]copies.Slot{"a": {slotOf("a", "y")}, "b": nil, "c": {slotOf("c", "w")}} {
 			if diff := cmp.Diff(want, all.slotsIn([]string{namespace})); diff != "" {
 				t.Errorf("PROP-G8 %s: %s", namespace, diff)
 			}
-		}
-		if len(all.placed) != 2 {
-			t.Errorf("PROP-G8 the index has %d namespaces, want the two that have objects", len(all.placed))
 		}
 	})
 }
@@ -108,33 +126,33 @@ func TestObjectsOfANamespace(t *testing.T) {
 func TestObjectsListedBeforeTheirResource(t *testing.T) {
 	t.Run("PROP-G9 objects that are listed before it is known how their kind is served are looked at "+
 		"again when it is known", func(t *testing.T) {
-		widgets, kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, schema.GroupKind{Kind: "Secret"}
-		slot := copies.Slot{Kind: kind, Namespace: "acme", Name: "s"}
-		all := newTables([]schema.GroupVersionKind{widgets})
-		all.replaceObjects(widgets.GroupKind(), map[types.UID]generator{"w1": {widgets.GroupKind(), "acme", "update"}}, nil)
-		all.setState(widgets.GroupKind(), watchset.Status{State: watchset.Synced})
-		all.setState(kind, watchset.Status{State: watchset.Syncing})
-		all.replaceObjects(kind, nil, map[copies.Slot]*copies.Generated{slot: {UID: "s1", ResourceVersion: "1", Controller: "w1",
-			ControllerKind: widgets.GroupKind()}})
+		slot, all := slotOf("acme", "s"), newTables([]schema.GroupVersionKind{secrets}, []schema.GroupVersionKind{widgets})
+		all.takeList(widget, "2", []client.Object{widgetAt("acme")})
+		all.setState(widget, watchset.Status{State: watchset.Synced})
+		all.setState(secret, watchset.Status{State: watchset.Syncing})
+		all.takeList(secret, "2", []client.Object{secretAt("acme", "s", "1")})
 		if _, wanted, served := all.findObject(slot); wanted != "update" || served.Resource.Resource != "" {
 			t.Fatal(wanted, served)
 		}
 		now := watchset.Status{State: watchset.Synced, Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
-		if diff := cmp.Diff([]copies.Slot{slot}, all.setState(kind, now)); diff != "" {
+		if diff := cmp.Diff([]copies.Slot{slot}, all.setState(secret, now)); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
 func TestNothingIsKeptOfObjectsThatNobodyControls(t *testing.T) {
-	kind := schema.GroupKind{Kind: "Secret"}
-	slot := copies.Slot{Kind: kind, Namespace: "acme", Name: "s"}
-	all := newTables(nil)
-	all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1"})
-	all.applied[slot] = "s1"
-	all.putObject(slot, nil)           // somebody has taken off the ownerReference and the label
-	all.replaceObjects(kind, nil, nil) // then the object was deleted while no watch was open
-	if len(all.applied) > 0 {
+	all := newTables([]schema.GroupVersionKind{secrets}, nil)
+	all.takeObject(secret, secretAt("acme", "s", "1"), true)
+	all.recordApplied(slotOf("acme", "s"), secretAt("acme", "s", "2"))
+	if !all.wasApplied(slotOf("acme", "s"), "s") {
+		t.Fatal("the answer says nothing")
+	}
+	// A user has taken off the ownerReference and the label. Then the object is deleted while no watch is open.
+	freed := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "s", UID: "s", ResourceVersion: "3"}}
+	all.takeObject(secret, freed, true)
+	all.takeList(secret, "4", nil)
+	if len(all.applied) > 0 || !all.kinds[secret].IsEmpty() {
 		t.Errorf("kept: %v", all.applied)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,43 +43,13 @@ type sink struct {
 	kind schema.GroupKind
 }
 
-func (s *sink) isGenerator() bool { return slices.ContainsFunc(s.settings.Generators, s.isOf) }
-func (s *sink) isGenerated() bool { return slices.ContainsFunc(s.settings.Kinds, s.isOf) }
-
-func (s *sink) isOf(kind schema.GroupVersionKind) bool { return kind.GroupKind() == s.kind }
-
 // Replace implements watchset.Sink, and so do Put, Gone and State.
-func (s *sink) Replace(_, _ string, all []client.Object) {
-	generators, objects := map[types.UID]generator{}, map[copies.Slot]*copies.Generated{}
-	for _, object := range all {
-		if s.isGenerator() {
-			generators[object.GetUID()] = generatorOf(s.kind, object)
-		}
-		if now := copies.GeneratedOf(object); now != nil && s.isGenerated() {
-			objects[s.slotOf(object)] = now
-		}
-	}
-	s.slots.Add(s.tables.replaceObjects(s.kind, generators, objects)...)
+func (s *sink) Replace(_, version string, all []client.Object) {
+	s.slots.Add(s.tables.takeList(s.kind, version, all)...)
 }
 
-func (s *sink) Put(object client.Object) {
-	if s.isGenerator() {
-		s.slots.Add(s.tables.putGenerator(object.GetUID(), generatorOf(s.kind, object))...)
-	}
-	if s.isGenerated() {
-		if slot := s.slotOf(object); s.tables.putObject(slot, copies.GeneratedOf(object)) {
-			s.slots.Add(slot)
-		}
-	}
-}
+func (s *sink) Put(object client.Object) { s.slots.Add(s.tables.takeObject(s.kind, object, true)...) }
 
-func (s *sink) Gone(object client.Object) {
-	s.slots.Add(s.tables.removeGenerator(object.GetUID())...)
-	s.tables.removeObject(s.slotOf(object))
-}
+func (s *sink) Gone(object client.Object) { s.slots.Add(s.tables.takeObject(s.kind, object, false)...) }
 
 func (s *sink) State(_ string, now watchset.Status) { s.slots.Add(s.tables.setState(s.kind, now)...) }
-
-func (s *sink) slotOf(object client.Object) copies.Slot {
-	return copies.Slot{Kind: s.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
-}

@@ -17,25 +17,25 @@ const GeneratedManager = v1alpha1.OperatorName + "-generated"
 // Generated is what is kept of an object that has a controller, or that has the operator's label from a time when it
 // had a controller.
 type Generated struct {
-	UID             types.UID
-	ResourceVersion string
-	Controller      types.UID        // empty if it has none
-	ControllerKind  schema.GroupKind // of the owner that Controller names
-	Mode            string           // the value of label propagate, if it has that
-	Labelled        bool
-	Ours            bool // the label is the operator's
-	Untouchable     bool // the object is being deleted, or Warren wrote it
+	UID            types.UID
+	Controller     types.UID        // empty if it has none
+	ControllerKind schema.GroupKind // of the owner that Controller names
+	ControllerName string           // of that owner
+	Mode           string           // the value of label propagate, if it has that
+	Labelled       bool
+	Ours           bool // the label is the operator's
+	Untouchable    bool // the object is being deleted, or Warren wrote it
 }
 
 // GeneratedOf returns what is kept of an object, from its metadata; nil if the object has no controller and no label
 // that the operator applied.
 func GeneratedOf(meta metav1.Object) *Generated {
-	g := &Generated{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(), Ours: ownsLabel(meta.GetManagedFields())}
+	g := &Generated{UID: meta.GetUID(), Ours: ownsLabel(meta.GetManagedFields())}
 	g.Mode, g.Labelled = meta.GetLabels()[v1alpha1.LabelPropagate]
 	if owner := metav1.GetControllerOfNoCopy(meta); owner != nil {
 		version, err := schema.ParseGroupVersion(owner.APIVersion)
 		if err == nil {
-			g.Controller, g.ControllerKind = owner.UID, version.WithKind(owner.Kind).GroupKind()
+			g.Controller, g.ControllerKind, g.ControllerName = owner.UID, version.WithKind(owner.Kind).GroupKind(), owner.Name
 		}
 	}
 	for _, mark := range []string{v1alpha1.LabelInheritedFrom, v1alpha1.LabelDistributedBy, v1alpha1.LabelAccess} {

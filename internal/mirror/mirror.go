@@ -111,6 +111,17 @@ func (t *Table[O, V]) In(namespace string) iter.Seq2[string, *V] {
 	}
 }
 
+// All returns the objects of all namespaces, in no order.
+func (t *Table[O, V]) All() iter.Seq2[Place, *V] {
+	return func(yield func(Place, *V) bool) {
+		for p, r := range t.recordsOf(Everywhere) {
+			if r.there && !yield(p, &r.value) {
+				return
+			}
+		}
+	}
+}
+
 // IsEmpty reports whether nothing exists, as far as is known, and no write is open.
 func (t *Table[O, V]) IsEmpty() bool {
 	for _, all := range t.records {
