@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -74,6 +76,54 @@ func TestOlderNamespaceOfTheName(t *testing.T) {
 			t.Errorf("a later one isn't taken: %+v", n)
 		}
 	})
+}
+
+// While no watch is open, Namespaces may end. The list after it shows that by their absence, and its version by the informer's store alone.
+func TestNamespacesThatEndWhileNoWatchIsOpen(t *testing.T) {
+	meta := func(name, uid, version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}}
+	}
+	for name, c := range map[string]struct {
+		before *metav1.PartialObjectMetadata // an answer before the list
+		after  *metav1.PartialObjectMetadata // an answer after it
+		want   string                        // the UID that is known
+	}{
+		"HIER-S11 a late answer does not bring back a namespace that a list lacks": {after: meta("acme", "1", "12"), want: ""},
+		"HIER-S11 a late answer about an older namespace does not bring that back in place of " +
+			"the one that the list has": {after: meta("kept", "0", "12"), want: "k"},
+		"HIER-S11 an answer that is newer than the list counts":                               {after: meta("acme", "2", "30"), want: "2"},
+		"HIER-S12 a namespace that only an answer has shown ends when a list lacks it":        {before: meta("acme", "2", "12"), want: ""},
+		"HIER-S12 a namespace that only an answer has shown stays while the list is older":    {before: meta("acme", "2", "30"), want: "2"},
+		"HIER-S12 a namespace that an answer has shown before the list that has it stays too": {before: meta("kept", "k", "6"), want: "k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, store := New(forest.Rules{}), cache.NewStore(cache.MetaNamespaceKeyFunc)
+			x.store = store
+			f := &Feed{x}
+			handler := eventHandler(f.TakeNamespace, f.DropNamespace)
+			old, kept := meta("acme", "1", "5"), meta("kept", "k", "6")
+			if err := store.Replace([]any{old}, "5"); err != nil {
+				t.Fatal(err)
+			}
+			handler.OnAdd(old, true)
+			x.MarkSynced()
+			if c.before != nil {
+				x.Observe(c.before)
+			}
+			if err := store.Replace([]any{kept}, "25"); err != nil {
+				t.Fatal(err)
+			}
+			handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "acme", Obj: old})
+			handler.OnAdd(kept, false)
+			if c.after != nil {
+				x.Observe(c.after)
+			}
+			asked := cmp.Or(c.before, c.after).Name
+			if got := string(x.UID(asked)); got != c.want {
+				t.Errorf("known is %q, want %q", got, c.want)
+			}
+		})
+	}
 }
 
 // HIER-P11: the watch of HierarchyConfigurations may show a request before the watch of Namespaces shows the parent.

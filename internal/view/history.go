@@ -15,13 +15,15 @@ type history struct {
 	// made holds the creation times of Namespaces, asked those of HierarchyConfigurations by namespace. Both are nil
 	// once the view is synced.
 	made, asked map[string]time.Time
+	// answered are the names of Namespaces that an answer has shown before the watch.
+	answered map[string]bool
 	// unmet are, by the parent's name, the namespaces whose HierarchyConfigurations ask for a parent that the view did
 	// not have when the request came. The watches are independent: the parent may have existed already.
 	unmet map[string][]string
 }
 
 func newHistory() history {
-	return history{made: map[string]time.Time{}, asked: map[string]time.Time{}, unmet: map[string][]string{}}
+	return history{made: map[string]time.Time{}, asked: map[string]time.Time{}, answered: map[string]bool{}, unmet: map[string][]string{}}
 }
 
 // isStarting reports whether the view isn't synced yet.

@@ -43,6 +43,7 @@ type View struct {
 	mu          sync.Mutex
 	subscribers []func(Change)
 	seen        history
+	store       store // set before the first event; nil in tests without a watch
 }
 
 // New returns an empty view.
@@ -100,11 +101,16 @@ func (v *View) Subscribe(fn func(Change)) {
 func (v *View) Observe(n metav1.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if forest.IsNewer(v.seen.version, n.GetResourceVersion()) {
+	answer := forest.NamespaceOf(n)
+	if forest.IsNewer(v.seen.version, answer.ResourceVersion) || v.isGone(answer) {
 		return // the watch is ahead of this answer, and may have brought the deletion of the Namespace already
 	}
 	old := v.Snapshot()
-	v.replaceSnapshot(old, withNamespace(old, forest.NamespaceOf(n)), n.GetName())
+	now := withNamespace(old, answer)
+	if known := old.Namespace(answer.Name); now != old && (known == nil || known.UID != answer.UID) {
+		v.seen.answered[answer.Name] = true
+	}
+	v.replaceSnapshot(old, now, answer.Name)
 }
 
 // Touch calls the subscribers for a namespace although nothing in the forest has changed.
@@ -185,6 +191,13 @@ func (v *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error 
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
+		if object == namespaces {
+			shared, ok := informer.(cache.SharedInformer)
+			if !ok {
+				return fmt.Errorf("watching Namespaces: an informer of type %T has no store", informer)
+			}
+			v.store = shared.GetStore()
+		}
 		registration, err := informer.AddEventHandler(handler)
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", object, err)
@@ -234,8 +247,13 @@ func eventHandler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandle
 func (f *Feed) TakeNamespace(n *metav1.PartialObjectMetadata) {
 	f.View.changeSnapshot(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		seen.recordNamespace(n)
-		return seen.meetRequests(withNamespace(old, forest.NamespaceOf(n)), n.Name)
+		now := withNamespace(old, forest.NamespaceOf(n))
+		if now.Namespace(n.Name).UID == string(n.UID) {
+			delete(seen.answered, n.Name)
+		}
+		return seen.meetRequests(now, n.Name)
 	})
+	f.View.dropGone()
 }
 
 // withNamespace returns the snapshot with n in it; the old one where it holds a newer Namespace of that name, which an
@@ -255,8 +273,10 @@ func (f *Feed) DropNamespace(n *metav1.PartialObjectMetadata) {
 		if known := old.Namespace(n.Name); known == nil || known.UID != string(n.UID) {
 			return old
 		}
+		delete(seen.answered, n.Name)
 		return old.WithoutNamespace(n.Name)
 	})
+	f.View.dropGone()
 }
 
 func (f *Feed) takeSub(sub *v1alpha1.SubNamespace) {
