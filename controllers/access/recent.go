@@ -16,6 +16,10 @@ import (
 // of its kind has brought this version or a later one. It is forgotten after lasts, too, but not while that watch is
 // behind, as after an outage. Otherwise a plan on older objects would not find the binding to revoke: it would grant
 // first, and revoke only after a refused POST.
+//
+// EnableReadYourWritesConsistency of controller-runtime (v0.25) does not serve here. It makes a read wait until the cache has the write:
+// while a watch is behind, nothing would be revoked. A list waits for all writes of its kind, so tenants would wait for each other.
+// A mirror.Table does not serve as long as the objects are read from the cache: it would hold each object a second time.
 type recent struct {
 	lasts time.Duration
 	// readTo returns the resourceVersion up to which the watch of a kind has read; "" where that is not known.

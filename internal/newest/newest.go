@@ -1,4 +1,9 @@
 // Package newest knows the newest versions of objects that this process has written, while a cache may still show older ones.
+//
+// A mirror.Table does not serve here: it would hold each object a second time, beside the cache. The option
+// EnableReadYourWritesConsistency of controller-runtime (v0.25) does not serve either. It makes a read wait until the cache has the write,
+// so a worker would stop while a watch is behind; a reconciler here returns, and the watch's event queues it again. The option does not
+// know of a version that another client wrote (RecordChanged), and it is experimental.
 package newest
 
 import (
