@@ -257,6 +257,9 @@ const (
 	// Conditions MetadataSynced and TemplateReady, Event: the template does not exist, ends, is in a cycle, or is not a template. Nothing is
 	// inherited from it until that is corrected. What was inherited stays. An LNamespace is not Ready meanwhile.
 	ReasonTemplateMissing Reason = "TemplateMissing"
+	// Condition TemplateReady, Event: the template has a ResourceQuota, LimitRange or NetworkPolicy with the label `propagate`, but
+	// `propagation.kinds` lacks the kind, or has it in mode `Remove`. So it limits nothing in the tenant, which is not Ready.
+	ReasonKindNotPropagated Reason = "KindNotPropagated"
 )
 
 // Reasons of Events on sources and copies.

@@ -60,7 +60,9 @@ type Reconciler struct {
 	// the LNamespace.
 	Access Withdrawer
 	// Copies answers which copies of a template's objects a root lacks; nil where nothing is propagated.
-	Copies      Copies
+	Copies Copies
+	// Uncopied finds guardrails of templates that are not copied; nil where nothing is propagated.
+	Uncopied    *UncopiedGuardrails
 	Report      *Reporter
 	Concurrency int
 	// RetryMax caps the back-off after the API server refused to create a namespace.
@@ -209,7 +211,7 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	case s.Owns(lns.Name, tenant.UID) && n.Terminating:
 		return r.describeTermination(ctx, lns.Name), nil
 	case s.Owns(lns.Name, tenant.UID):
-		return r.reportOwned(lns, s), nil
+		return r.reportOwned(ctx, lns, s), nil
 	case n.Terminating && lns.NameLost():
 		return r.warnOnce(lns, v1alpha1.ReasonNamespaceConflict, nameLost(lns.Name)), nil
 	case n.Terminating:
@@ -253,10 +255,12 @@ func nameLost(name string) string {
 // reportOwned returns the verdict on a root that this LNamespace owns. writeTo keeps reason Adopted where it was
 // reported. The root is ready even if it lacks something of its template, because what came from the template before
 // stays; the LNamespace is not.
-func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
+func (r *Reconciler) reportOwned(ctx context.Context, lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
 	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true}
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionTemplateReady)
-	v.template = findTemplateTrouble(s, lns.Name, r.Copies, was)
+	if v.template = findTemplateTrouble(s, lns.Name, r.Copies, was); v.template.message == "" {
+		v.template, v.again = r.findUncopied(ctx, s, lns.Name, was)
+	}
 	if v.template.message != "" && (was == nil || was.Message != v.template.message) {
 		r.Events.Event(lns, corev1.EventTypeWarning, string(v.template.reason), v.template.message)
 	}
@@ -279,7 +283,7 @@ func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, r
 		return verdict{}, fmt.Errorf("making Namespace %s: %w", root.Name, err)
 	}
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was created")
-	return r.reportOwned(lns, r.View.Snapshot()), nil
+	return r.reportOwned(ctx, lns, r.View.Snapshot()), nil
 }
 
 // reportRefusal returns the verdict that the API server refuses to create the root. again is the time until the next

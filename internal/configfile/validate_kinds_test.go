@@ -1,6 +1,16 @@
 package configfile_test
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/warren-tenancy/warren/internal/configfile"
+)
 
 func TestValidateKinds(t *testing.T) {
 	refusals{
@@ -123,4 +133,43 @@ func TestValidateKinds(t *testing.T) {
 			},
 		},
 	}.check(t)
+}
+
+func TestGuardrailsSample(t *testing.T) {
+	t.Run("PROP-E13 config/samples/guardrails/config.yaml is accepted, and has the kind of every object in the sample with the label "+
+		"propagate, and the default kinds", func(t *testing.T) {
+		c, err := configfile.Load("../../config/samples/guardrails/config.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wanted []schema.GroupKind
+		for _, kind := range configfile.Default().Propagation.Kinds {
+			wanted = append(wanted, kind.GroupKind())
+		}
+		files, err := filepath.Glob("../../config/samples/guardrails/*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			object := &metav1.PartialObjectMetadata{}
+			if err := yaml.Unmarshal(text, object); err != nil {
+				t.Fatal(err)
+			}
+			if object.Labels["tenancy.warren.dev/propagate"] != "" {
+				wanted = append(wanted, object.GroupVersionKind().GroupKind())
+			}
+		}
+		if len(wanted) != 4+3 {
+			t.Errorf("4 default kinds and 3 guardrails make %d kinds: %v", len(wanted), wanted)
+		}
+		for _, kind := range wanted {
+			if c.Propagated(kind) == nil {
+				t.Errorf("propagation.kinds lacks %s", kind)
+			}
+		}
+	})
 }

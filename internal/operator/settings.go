@@ -46,6 +46,14 @@ func copiedKinds(c *config.OperatorConfiguration) []copyengine.Kind {
 	return kinds
 }
 
+// uncopiedKinds returns those of the kinds that the configuration doesn't have, or has in mode Remove.
+func uncopiedKinds(c *config.OperatorConfiguration, kinds []schema.GroupVersionKind) []schema.GroupVersionKind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(kind schema.GroupVersionKind) bool {
+		k := c.Propagated(kind.GroupKind())
+		return k != nil && k.Mode != config.ModeRemove
+	})
+}
+
 func scrubSettings(c *config.OperatorConfiguration) copying.Scrub {
 	return copying.Scrub{Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: c.Propagation.Scrub.ObjectsPerSecond}
 }

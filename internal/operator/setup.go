@@ -287,6 +287,7 @@ func (s *setup) addPropagation(context.Context) error {
 	s.hierarchyReporter.Copies = engine
 	if s.tenants != nil {
 		s.tenants.Copies = engine
+		s.tenants.Uncopied = &lnamespace.UncopiedGuardrails{Live: s.mgr.GetAPIReader(), Kinds: uncopiedKinds(s.config, lnamespace.Guardrails)}
 	}
 	s.access.AwaitsRails = func(root string) bool { return s.budgets.AwaitsShare(root) || engine.AwaitsRails(root) }
 	if s.config.FeatureEnabled(config.PropagateGenerated) {

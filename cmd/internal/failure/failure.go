@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // defaultServer is the API server that client-go asks if no kubeconfig names one.
@@ -52,6 +53,12 @@ func Refused(err error) bool { return apierrors.IsForbidden(err) && !Impersonati
 // Unavailable reports whether an optional object can't be read: the user may not read it, or the API server answers
 // 404, because it has no such object or doesn't serve the kind.
 func Unavailable(err error) bool { return Refused(err) || apierrors.IsNotFound(err) }
+
+// Unlistable reports whether objects can't be listed for a reason that another try doesn't change: the user may not list
+// them, or the API server no longer serves the kind, or serves it without lists.
+func Unlistable(err error) bool {
+	return Unavailable(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
+}
 
 // IsTransient reports whether the same read may succeed in a moment: the API server was not reached, for example while
 // it restarts, or it answered with 429 or a status of 500 and above.

@@ -40,6 +40,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 			"Events. Without a name, it is the namespace of the kubeconfig's context.\n" +
 			"It needs no rights but those that the users of a tenant have there. The last line names kinds that you may not list, and instances\n" +
 			"of a template are shown only to those who may list namespaces. Of a kind in mode All, only sources with a label are shown.\n" +
+			"If you may read the configuration in force, sources that aren't copied because of their kind are marked, also those above.\n" +
 			"The limits are those of the tenant's LNamespace, <unknown> if you may not read it, and <none> for a namespace in no tree.",
 		Example:           "  kubectl warren describe pay-web",
 		Args:              cobra.ArbitraryArgs,
@@ -47,12 +48,13 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	}
 	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML,
 		invocation.OutputName)
+	operator := invocation.AddOperatorNamespace(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := nameOf(cmd, inv, args)
 		if err != nil {
 			return err
 		}
-		found, err := Read(cmd.Context(), inv, name)
+		found, err := Read(cmd.Context(), inv, name, *operator)
 		if err != nil {
 			return err
 		}
@@ -78,8 +80,9 @@ func nameOf(cmd *cobra.Command, inv *invocation.Invocation, args []string) (name
 }
 
 // Read describes the namespace called name; its error is NotFound if there is none. Warnings on ErrOut name what the
-// user may not read.
-func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namespace, error) {
+// user may not read. operator is the namespace of the operator, whose configuration Read needs to find the sources that
+// addUncopied adds; for "", it doesn't look for them.
+func Read(ctx context.Context, inv *invocation.Invocation, name, operator string) (*Namespace, error) {
 	api, err := inv.Connect()
 	if err != nil {
 		return nil, err
@@ -110,6 +113,11 @@ func Read(ctx context.Context, inv *invocation.Invocation, name string) (*Namesp
 	}
 	if found.Share, err = quota.FindShare(ctx, api, name); err != nil {
 		return nil, err
+	}
+	if operator != "" {
+		if err := found.addUncopied(ctx, inv, view.Forest, operator); err != nil {
+			return nil, err
+		}
 	}
 	found.Events, found.EventsLeftOut, err = eventsAbout(ctx, inv, api, found)
 	return found, err

@@ -75,14 +75,15 @@ type Usage struct {
 	Limit *int32 `json:"limit,omitempty"`
 }
 
-// Resource is a copy in the namespace, or a source: an object that the operator copies to the namespaces below.
+// Resource is a copy in the namespace, or a source: an object that the operator copies to the namespaces below. With From
+// and Problem, it is a source above of which the namespace gets no copy.
 type Resource struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// From is the namespace of the source; "" for a source in the described namespace.
 	From string `json:"from,omitempty"`
 	Mode string `json:"mode"`
-	// Problem is why the operator can't copy a source; "" if it can.
+	// Problem is why the operator doesn't copy a source; "" if it does.
 	Problem string `json:"problem,omitempty"`
 }
 

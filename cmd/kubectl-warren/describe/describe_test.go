@@ -172,6 +172,26 @@ Events:  <none>
 	}
 }
 
+func TestSourcesOfKindsThatAreNotCopied(t *testing.T) {
+	t.Run("PROP-E12 describe marks a source above of which the namespace gets no copy because of its kind, and such a source in the "+
+		"namespace", func(t *testing.T) {
+		d := describe.Of(view(false, payments()...), "payments", nil, true)
+		d.Resources = []describe.Resource{
+			{Kind: "LimitRange", Name: "limits", From: "base", Mode: "update", Problem: "unlisted"},
+			{Kind: "LimitRange", Name: "own", Mode: "update", Problem: "unlisted"},
+		}
+		var text bytes.Buffer
+		if err := d.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"limits   (no copy from base: unlisted)   update\n", "own      (not copied: unlisted)          update\n"} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("%q is missing:\n%s", want, text.String())
+			}
+		}
+	})
+}
+
 func TestBudgetText(t *testing.T) {
 	amounts := func(cpu, pods string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods), corev1.ResourceRequestsCPU: resource.MustParse(cpu)}

@@ -3,7 +3,6 @@ package describe
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -28,34 +26,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// propagableKinds returns the kinds that the API server serves and that can have copies.
-func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, error) {
-	api, err := inv.Flags.ToDiscoveryClient()
-	if err != nil {
-		return nil, err
-	}
-	lists, err := api.ServerPreferredResources()
-	var partly *discovery.ErrGroupDiscoveryFailed
-	if err != nil && !errors.As(err, &partly) {
-		return nil, err
-	}
-	var kinds []schema.GroupVersionKind
-	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "create", "update"}},
-		lists) {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			return nil, err
-		}
-		for _, resource := range list.APIResources {
-			kind := version.WithKind(resource.Kind)
-			if resource.Namespaced && configfile.CanBePropagated(kind.GroupKind()) {
-				kinds = append(kinds, kind)
-			}
-		}
-	}
-	return kinds, nil
-}
-
 // resourcesIn returns the copies and sources in a namespace, and the kinds that the user may not list. It warns only
 // about those of them that are propagated by default: of the others, most clusters propagate none.
 func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snapshot, namespace string) (all []Resource, unlisted []string,
@@ -64,7 +34,7 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snap
 	if err != nil {
 		return nil, nil, err
 	}
-	kinds, err := propagableKinds(inv)
+	kinds, err := inv.PropagableKinds()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -109,11 +109,13 @@ func (d *Namespace) writeLists(w io.Writer) error {
 	}
 	for _, r := range d.Resources {
 		from := r.From
-		if from == "" {
-			from = "(source)"
-		}
-		if r.Problem != "" {
+		switch {
+		case r.From != "" && r.Problem != "":
+			from = "(no copy from " + r.From + ": " + r.Problem + ")"
+		case r.Problem != "":
 			from = "(not copied: " + r.Problem + ")"
+		case from == "":
+			from = "(source)"
 		}
 		resources = append(resources, []string{r.Kind, r.Name, from, r.Mode})
 	}

@@ -55,12 +55,16 @@ func examineCluster(ctx context.Context, inv *invocation.Invocation, namespace, 
 	if err != nil {
 		return err
 	}
+	propagable, err := inv.PropagableKinds()
+	if err != nil {
+		return err
+	}
 	copies, err := inv.ConnectDiscovering()
 	if err != nil {
 		return err
 	}
-	checks := Patient{API: api, Copies: copies, Served: served, Server: inv.ServerVersion, Metrics: inv.ServerMetrics,
-		Namespace: namespace}.Examine(ctx)
+	checks := Patient{API: api, Copies: copies, Served: served, Propagable: propagable, Server: inv.ServerVersion,
+		Metrics: inv.ServerMetrics, Namespace: namespace}.Examine(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -38,6 +39,8 @@ type Patient struct {
 	Copies client.Reader
 	// Served maps the kinds that the API server serves to their resources.
 	Served meta.RESTMapper
+	// Propagable are the kinds that the API server serves and that can have copies.
+	Propagable []schema.GroupVersionKind
 	// Server asks for the version of the API server.
 	Server func() (*version.Info, error)
 	// Metrics reads the metrics of the API server.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -133,6 +134,34 @@ func TestJudgeBilling(t *testing.T) {
 		t.Run("BILL-35 doctor has an error if no exporter runs, and a warning if the ledger lacks changes of tenants: "+name, func(t *testing.T) {
 			if got := judgeBilling(c.file, c.told); got.Status != c.want || got.Message != c.says {
 				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestJudgeSources(t *testing.T) {
+	for name, c := range map[string]struct {
+		unsound []string
+		others  uncopied
+		want    Check
+	}{
+		"PROP-E11 doctor is ok while every labelled object can be copied": {nil, uncopied{},
+			Check{"sources", OK, "the operator can copy every object that has the label propagate", ""}},
+		"PROP-E11 doctor names labelled objects whose kind is not copied, and the kinds to add": {nil,
+			uncopied{objects: []string{"NetworkPolicy rails/deny", "LimitRange rails/limits"},
+				kinds: []string{"NetworkPolicy.networking.k8s.io", "LimitRange"}},
+			Check{"sources", Warning, "these objects have the label propagate, but the operator copies no objects of their kinds: " +
+				"LimitRange rails/limits, NetworkPolicy rails/deny", "add LimitRange, NetworkPolicy.networking.k8s.io to propagation.kinds, in a " +
+				"mode other than Remove (make deploy CONFIG=FILE), or take the label off"}},
+		"PROP-E11 doctor names the kinds that the user may not list, beside what it found": {[]string{"Secret a/s"},
+			uncopied{unlisted: []string{"Gadget.example.com"}},
+			Check{"sources", Warning, "these objects have the label propagate, but the operator can't copy them: Secret a/s; objects with the " +
+				"label propagate are not shown, because you may not list Gadget.example.com", "kubectl warren trace KIND/NAME -n NAMESPACE says " +
+				"why: place the namespace in a tree, mend the selector, or take the finalizers or the label off; ask a cluster admin to run this"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, judgeSources(c.unsound, c.others)); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

@@ -3,21 +3,26 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkSources looks for objects of the configured kinds that have the label propagate, but that the operator can't
-// copy.
+// checkSources looks for objects that have the label propagate, but that the operator can't copy. It looks at every kind
+// that could be configured.
 func (p Patient) checkSources(ctx context.Context, f file) Check {
 	const name = "sources"
 	if f.unknown != nil {
@@ -36,12 +41,81 @@ func (p Patient) checkSources(ctx context.Context, f file) Check {
 		}
 		unsound = append(unsound, found...)
 	}
-	if len(unsound) == 0 {
-		return passOf(name, "the operator can copy every object that has the label propagate")
+	others, err := p.findUncopied(ctx, f.config)
+	if err != nil {
+		return warnOf(name, "the sources of kinds that propagation.kinds doesn't have can't be found: "+err.Error(), stepAfter(err))
 	}
-	return warnOf(name, "these objects have the label propagate, but the operator can't copy them: "+forest.Few(unsound),
+	return judgeSources(unsound, others)
+}
+
+// uncopied is what the cluster shows of the kinds that the configuration doesn't have, or has in mode Remove.
+type uncopied struct {
+	// objects are those with the label propagate, as KIND NAMESPACE/NAME; kinds are their kinds.
+	objects, kinds []string
+	// unlisted are the kinds that the user may not list.
+	unlisted []string
+}
+
+// judgeSources returns the check. unsound are the sources of configured kinds that can't be copied.
+func judgeSources(unsound []string, others uncopied) Check {
+	const name = "sources"
+	var messages, advice []string
+	say := func(about []string, message, next string) {
+		if len(about) > 0 {
+			messages, advice = append(messages, message+forest.Few(about)), append(advice, next)
+		}
+	}
+	say(unsound, "these objects have the label propagate, but the operator can't copy them: ",
 		"kubectl warren trace KIND/NAME -n NAMESPACE says why: place the namespace in a tree, mend the selector, or take the finalizers or "+
 			"the label off")
+	say(others.objects, "these objects have the label propagate, but the operator copies no objects of their kinds: ",
+		"add "+forest.Few(others.kinds)+" to propagation.kinds, in a mode other than Remove (make deploy CONFIG=FILE), or take the label off")
+	say(others.unlisted, "objects with the label propagate are not shown, because you may not list ", "ask a cluster admin to run this")
+	if len(messages) == 0 {
+		return passOf(name, "the operator can copy every object that has the label propagate")
+	}
+	return warnOf(name, strings.Join(messages, "; "), strings.Join(advice, "; "))
+}
+
+// findUncopied reads what the cluster shows of the kinds that the configuration doesn't have, or has in mode Remove.
+func (p Patient) findUncopied(ctx context.Context, c *config.OperatorConfiguration) (uncopied, error) {
+	var mu sync.Mutex
+	var all uncopied
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(gather.AtOnce)
+	for _, kind := range p.Propagable {
+		if trace.WhyKindNotCopied(c, kind.GroupKind()) == "" {
+			continue
+		}
+		group.Go(func() error {
+			objects, err := p.findRequested(ctx, kind)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case failure.Refused(err):
+				all.unlisted = append(all.unlisted, kind.GroupKind().String())
+				return nil
+			case failure.Unlistable(err): // gone since discovery
+				return nil
+			case len(objects) > 0:
+				all.objects, all.kinds = append(all.objects, objects...), append(all.kinds, kind.GroupKind().String())
+			}
+			return err
+		})
+	}
+	return all, group.Wait()
+}
+
+// findRequested returns the objects of a kind, as KIND NAMESPACE/NAME, whose label asks for copies.
+func (p Patient) findRequested(ctx context.Context, kind schema.GroupVersionKind) (objects []string, err error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err = gather.ListEach(ctx, p.Copies, list, func(o client.Object) {
+		if trace.RequestedSource(kind.GroupKind(), o.(*metav1.PartialObjectMetadata)) != nil {
+			objects = append(objects, kind.Kind+" "+o.GetNamespace()+"/"+o.GetName())
+		}
+	}, client.HasLabels{v1alpha1.LabelPropagate})
+	return objects, err
 }
 
 // findUnsound returns the objects of a kind, as KIND NAMESPACE/NAME, that have the label propagate, but that the

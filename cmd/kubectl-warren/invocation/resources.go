@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // UnservedError names a resource that the API server doesn't have.
@@ -70,4 +72,32 @@ func (inv *Invocation) NamespacedResources() (map[schema.GroupResource]bool, err
 		}
 	}
 	return found, nil
+}
+
+// PropagableKinds returns the kinds that the API server serves and that can have copies.
+func (inv *Invocation) PropagableKinds() ([]schema.GroupVersionKind, error) {
+	api, err := inv.Flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	lists, err := api.ServerPreferredResources()
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if err != nil && !errors.As(err, &partly) {
+		return nil, err
+	}
+	var kinds []schema.GroupVersionKind
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "create", "update"}},
+		lists) {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			kind := version.WithKind(resource.Kind)
+			if resource.Namespaced && configfile.CanBePropagated(kind.GroupKind()) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds, nil
 }

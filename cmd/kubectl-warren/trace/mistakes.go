@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -41,6 +42,33 @@ func outsideTrees(s *forest.Snapshot, name string) string {
 		return "namespace " + name + " is in no tree"
 	}
 	return ""
+}
+
+// WhyKindNotCopied returns why the configuration has nothing of a kind copied: propagation.kinds doesn't have it, or has
+// it in mode Remove. It returns "" for all other kinds.
+func WhyKindNotCopied(configuration *config.OperatorConfiguration, kind schema.GroupKind) string {
+	c := Case{Slot: copies.Slot{Kind: kind}, Configured: true}
+	if propagated := configuration.Propagated(kind); propagated != nil {
+		c.Mode = copies.KindMode(propagated.Mode)
+	}
+	switch {
+	case c.isUnlisted():
+		return c.notListed()
+	case c.removesCopies():
+		return c.modeRemove()
+	}
+	return ""
+}
+
+// RequestedSource returns an object as the source that its label asks for, whatever the configuration says about its
+// kind; nil if it asks for no copies, or is itself a copy.
+func RequestedSource(kind schema.GroupKind, meta *metav1.PartialObjectMetadata) *copies.Source {
+	slot := copies.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
+	source, ok := copies.Rules{}.SourceOf(slot, meta, copies.OptIn)
+	if !ok || source.Mode == v1alpha1.ModeNone || meta.Labels[v1alpha1.LabelDistributedBy] != "" {
+		return nil
+	}
+	return source
 }
 
 // asksForCopies reports whether an object has the label by which its author wants copies of it, with another value than

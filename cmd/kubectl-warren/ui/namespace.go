@@ -47,7 +47,7 @@ func (v *server) readNamespacePage(ctx context.Context, name string) (*namespace
 		return nil, nil, err
 	}
 	reading := v.newReading()
-	found, err := describe.Read(ctx, reading.Invocation, name)
+	found, err := describe.Read(ctx, reading.Invocation, name, "") // the page may not read the configuration
 	if err != nil {
 		return nil, nil, err
 	}

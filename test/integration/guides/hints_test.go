@@ -2,13 +2,16 @@ package guides_test
 
 import (
 	"context"
+	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
 // line runs a command line of kubectl as a cluster admin.
@@ -96,6 +99,24 @@ var _ = Describe("an object from which nothing will be copied", func() {
 			}
 			Eventually(line(ctx, "label", "configmap", name, "-n", "e9-org", v1alpha1.LabelPropagate+"=update", "--dry-run=server")).
 				WithContext(ctx).Should(warns("nothing is copied from this object, because the platform writes " + name + " into every namespace"))
+		}
+	})
+
+	It("PROP-E10 with the default kinds, config/samples/guardrails leaves its tenant Ready False KindNotPropagated; doctor names the three "+
+		"objects; describe of template and tenant does too", func(ctx SpecContext) {
+		root, err := devcluster.Root()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(asAdmin(ctx, "apply", "-k", filepath.Join(root, "config", "samples", "guardrails")).Code).To(BeZero())
+		world.Says(ctx, build.Tenant("bounded").Object(), v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonKindNotPropagated,
+			`ResourceQuota "warren-rail-quota" of template guardrails`, `LimitRange "warren-rail-limits" of template guardrails`,
+			`NetworkPolicy "warren-rail-default-deny" of template guardrails`)
+		Expect(asAdmin(ctx, "warren", "doctor")).To(HaveField("Out", MatchRegexp("warning +sources +.*the operator copies no objects of their "+
+			"kinds: LimitRange guardrails/warren-rail-limits, NetworkPolicy guardrails/warren-rail-default-deny, ResourceQuota "+
+			"guardrails/warren-rail-quota; .*add LimitRange, NetworkPolicy.networking.k8s.io, ResourceQuota to propagation.kinds")))
+		for namespace, from := range map[string]string{"guardrails": `\(not copied: `, "bounded": `\(no copy from guardrails: `} {
+			Expect(asAdmin(ctx, "warren", "describe", namespace)).To(HaveField("Out", SatisfyAll(
+				MatchRegexp(`ResourceQuota +warren-rail-quota +`+from+"the configuration doesn't have ResourceQuota among propagation.kinds"),
+				MatchRegexp(`NetworkPolicy.networking.k8s.io +warren-rail-default-deny +`+from))), namespace)
 		}
 	})
 })
