@@ -81,8 +81,8 @@ func TestGuardrailsThatAreNotCopied(t *testing.T) {
 }
 
 func TestLooksAtTemplates(t *testing.T) {
-	t.Run("ACC-N21 however many tenants reference a template, its guardrails are listed when the first one asks, after 1 min, 2 min and so "+
-		"on up to an hour, and each minute while one is not copied", func(t *testing.T) {
+	t.Run("ACC-N21 a template is read once for all tenants, after 1 min, 2 min, up to an hour; each minute while a guardrail is not "+
+		"copied", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newShelf()
 			u := &UncopiedGuardrails{Live: s, Kinds: Guardrails[:1]}
@@ -128,12 +128,12 @@ func TestTemplatesThatCannotBeRead(t *testing.T) {
 		was   *metav1.Condition
 		want  string
 	}{
-		"without the right to list, nothing is reported": {apierrors.NewForbidden(corev1.Resource("resourcequotas"), "", nil), nil, ""},
-		"after a failed read, what was reported stays": {errors.New("timeout"), &metav1.Condition{Reason: "KindNotPropagated", Message: "old"},
+		"no right": {apierrors.NewForbidden(corev1.Resource("resourcequotas"), "", nil), nil, ""},
+		"failed read": {errors.New("timeout"), &metav1.Condition{Reason: "KindNotPropagated", Message: "old"},
 			"old"},
-		"after a failed read, another reason does not stay": {errors.New("timeout"), &metav1.Condition{Reason: "Conflict", Message: "old"}, ""},
+		"failed read after another reason": {errors.New("timeout"), &metav1.Condition{Reason: "Conflict", Message: "old"}, ""},
 	} {
-		t.Run("ACC-N22 where guardrails can't be listed: "+name, func(t *testing.T) {
+		t.Run("ACC-N22 without the right to list guardrails nothing is reported; after a read that failed, what was reported stays: "+name, func(t *testing.T) {
 			s := newShelf()
 			s.fails = c.fails
 			r := &Reconciler{Uncopied: &UncopiedGuardrails{Live: s, Kinds: Guardrails}}

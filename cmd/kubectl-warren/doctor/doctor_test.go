@@ -145,21 +145,22 @@ func TestJudgeSources(t *testing.T) {
 		others  uncopied
 		want    Check
 	}{
-		"PROP-E11 doctor is ok while every labelled object can be copied": {nil, uncopied{},
+		"none": {nil, uncopied{},
 			Check{"sources", OK, "the operator can copy every object that has the label propagate", ""}},
-		"PROP-E11 doctor names labelled objects whose kind is not copied, and the kinds to add": {nil,
+		"two kinds": {nil,
 			uncopied{objects: []string{"NetworkPolicy rails/deny", "LimitRange rails/limits"},
 				kinds: []string{"NetworkPolicy.networking.k8s.io", "LimitRange"}},
 			Check{"sources", Warning, "these objects have the label propagate, but the operator copies no objects of their kinds: " +
 				"LimitRange rails/limits, NetworkPolicy rails/deny", "add LimitRange, NetworkPolicy.networking.k8s.io to propagation.kinds, in a " +
 				"mode other than Remove (make deploy CONFIG=FILE), or take the label off"}},
-		"PROP-E11 doctor names the kinds that the user may not list, beside what it found": {[]string{"Secret a/s"},
+		"a kind that is not listed": {[]string{"Secret a/s"},
 			uncopied{unlisted: []string{"Gadget.example.com"}},
 			Check{"sources", Warning, "these objects have the label propagate, but the operator can't copy them: Secret a/s; objects with the " +
 				"label propagate are not shown, because you may not list Gadget.example.com", "kubectl warren trace KIND/NAME -n NAMESPACE says " +
 				"why: place the namespace in a tree, mend the selector, or take the finalizers or the label off; ask a cluster admin to run this"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("PROP-E11 doctor names labelled objects whose kind is not copied, the kinds to add, and the kinds that the user may not list: "+
+			name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, judgeSources(c.unsound, c.others)); diff != "" {
 				t.Error(diff)
 			}
