@@ -133,7 +133,8 @@ func TestTemplatesThatCannotBeRead(t *testing.T) {
 			"old"},
 		"failed read after another reason": {errors.New("timeout"), &metav1.Condition{Reason: "Conflict", Message: "old"}, ""},
 	} {
-		t.Run("ACC-N22 without the right to list guardrails nothing is reported; after a read that failed, what was reported stays: "+name, func(t *testing.T) {
+		t.Run("ACC-N22 without the right to list guardrails nothing is reported; after a read that failed, what was reported stays: "+
+			name, func(t *testing.T) {
 			s := newShelf()
 			s.fails = c.fails
 			r := &Reconciler{Uncopied: &UncopiedGuardrails{Live: s, Kinds: Guardrails}}
