@@ -2,10 +2,12 @@ package grants
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -63,6 +65,22 @@ func labelledAlike(existing, desired Object) bool {
 		}
 	}
 	return true
+}
+
+// LacksLabels reports whether an object has the name of a Pair, but not the labels that belong to the name. The operator neither wrote such
+// an object nor finds it when a list changes.
+func LacksLabels(o metav1.Object) bool {
+	family, rest, _ := strings.Cut(strings.TrimPrefix(o.GetName(), "warren:"), ":")
+	tenant := rest
+	switch prefix := "warren:" + family + ":"; {
+	case rest == "" || !strings.HasPrefix(o.GetName(), prefix) || !slices.Contains([]string{selfPrefix, solePrefix, sudoPrefix, editPrefix}, prefix):
+		return false
+	case prefix == selfPrefix:
+		tenant = ""
+	case prefix == solePrefix:
+		tenant, _, _ = strings.Cut(rest, ":")
+	}
+	return o.GetLabels()[v1alpha1.LabelAccess] != family || o.GetLabels()[v1alpha1.LabelTenant] != tenant
 }
 
 // grantsAlike compares the rules or roleRefs of the objects, and leaves their subjects out.

@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
@@ -59,4 +62,33 @@ func FuzzSelfName(f *testing.F) {
 			t.Errorf("%q and %q share the name %q", one, other, name)
 		}
 	})
+}
+
+func TestLacksLabels(t *testing.T) {
+	object := func(name, access, tenant string) *metav1.ObjectMeta {
+		return &metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelAccess: access, v1alpha1.LabelTenant: tenant}}
+	}
+	for _, tc := range []struct {
+		object *metav1.ObjectMeta
+		want   bool
+	}{
+		{object("warren:sole:payments:bob", "sole", "payments"), false},
+		{object("warren:sole:payments:a:b", "sole", "payments"), false},
+		{object("warren:sole:payments:bob", "sole", "shop"), true},
+		{object("warren:sole:payments:bob", "edit", "payments"), true},
+		{object("warren:sole:payments:bob", "", ""), true},
+		{object("warren:sudo:payments", "sudo", "payments"), false},
+		{object("warren:edit:payments", "", "payments"), true},
+		{object("warren:self:bob", "self", ""), false},
+		{object("warren:self:bob", "", ""), true},
+		{object("warren:impersonate-on", "", ""), false},
+		{object("warren:other:x", "", ""), false},
+		{object("view", "", ""), false},
+	} {
+		t.Run("ACC-E12 "+tc.object.Name, func(t *testing.T) {
+			if got := grants.LacksLabels(tc.object); got != tc.want {
+				t.Errorf("%v: %v", tc.object.Labels, got)
+			}
+		})
+	}
 }

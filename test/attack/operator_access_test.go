@@ -44,22 +44,48 @@ func accessObjects(form, self, sudo string) []try {
 		name += form // so that each form has users of its own
 		target := "clusterrole warren:self:" + inName(name)
 		requests = append(requests,
-			create(target, `{rules: `+fmt.Sprintf(self, name)+`}`),
-			create(strings.Replace(target, "role", "rolebinding", 1), binding("warren:self:"+inName(name), user(name))))
+			create(target, marked("access: self", `{rules: `+fmt.Sprintf(self, name)+`}`)),
+			create(strings.Replace(target, "role", "rolebinding", 1), marked("access: self", binding("warren:self:"+inName(name), user(name)))))
 	}
 	tenant := "tenant-" + form
 	for _, name := range awkward {
 		pair := "warren:sole:" + tenant + ":" + inName(name)
 		rules := strings.Trim(fmt.Sprintf(self, name), "[]") + ", " + fmt.Sprintf(withoutSudoUser(sudo)+", "+edit, tenant)
-		requests = append(requests, create("clusterrole "+pair, `{rules: [`+rules+`]}`),
-			create("clusterrolebinding "+pair, binding(pair, user(name))))
+		requests = append(requests, create("clusterrole "+pair, markedOf("sole", tenant, `{rules: [`+rules+`]}`)),
+			create("clusterrolebinding "+pair, markedOf("sole", tenant, binding(pair, user(name)))))
 	}
 	requests = append(requests,
-		create("clusterrole warren:sudo:"+tenant, `{rules: [`+fmt.Sprintf(sudo, tenant)+`]}`),
-		create("clusterrolebinding warren:sudo:"+tenant, binding("warren:sudo:"+tenant, user("bob"), group("pay-oncall"),
-			`{kind: ServiceAccount, namespace: ci, name: deployer}`)),
-		create("clusterrole warren:edit:"+tenant, `{rules: [`+fmt.Sprintf(edit, tenant)+`]}`),
-		create("clusterrolebinding warren:edit:"+tenant, binding("warren:edit:"+tenant, user("mia"), group(tenant+"-sudoers"))),
+		create("clusterrole warren:sudo:"+tenant, markedOf("sudo", tenant, `{rules: [`+fmt.Sprintf(sudo, tenant)+`]}`)),
+		create("clusterrolebinding warren:sudo:"+tenant, markedOf("sudo", tenant, binding("warren:sudo:"+tenant, user("bob"), group("pay-oncall"),
+			`{kind: ServiceAccount, namespace: ci, name: deployer}`))),
+		create("clusterrole warren:edit:"+tenant, markedOf("edit", tenant, `{rules: [`+fmt.Sprintf(edit, tenant)+`]}`)),
+		create("clusterrolebinding warren:edit:"+tenant, markedOf("edit", tenant, binding("warren:edit:"+tenant, user("mia"), group(tenant+"-sudoers")))),
 		create("rolebinding payments/warren:sudo-"+form, marked("access: sudo", binding("warren:impersonate-on", user("bob")))))
 	return []try{allowed(op, requests...)}
+}
+
+// markedOf returns body with the labels of an access object of a tenant.
+func markedOf(access, tenant, body string) string {
+	return marked("access: "+access+", $D/tenant: "+tenant, body)
+}
+
+// unlabelledPairs are access objects as the operator writes them, but for the labels by which it finds them again.
+func unlabelledPairs() []request {
+	pair, zoe := "warren:sole:shop:zoe", user("zoe")
+	editing := rule(`apiGroups: [$D], resources: [lnamespaces], resourceNames: [shop], verbs: [get]`)
+	return []request{
+		create("clusterrolebinding "+pair, binding(pair, zoe)),
+		create("clusterrolebinding "+pair, marked("access: sole", binding(pair, zoe))),
+		create("clusterrolebinding "+pair, marked("tenant: shop", binding(pair, zoe))),
+		create("clusterrolebinding "+pair, markedOf("sole", "payments", binding(pair, zoe))),
+		create("clusterrolebinding "+pair, markedOf("edit", "shop", binding(pair, zoe))),
+		create("clusterrolebinding warren:sudo:shop", binding("warren:sudo:shop", zoe)),
+		create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", zoe)),
+		create("clusterrolebinding warren:self:zoe", binding("warren:self:zoe", zoe)),
+		create("clusterrolebinding warren:self:zoe", markedOf("self", "shop", binding("warren:self:zoe", zoe))),
+		create("clusterrole "+pair, editing),
+		create("clusterrole warren:edit:shop", editing),
+		create("clusterrole warren:self:zoe", impersonating("users", "zoe")),
+		merge("clusterrolebinding warren:edit:payments", `{metadata: {labels: {$D/tenant: null}}}`),
+	}
 }

@@ -13,6 +13,8 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // manyBindings is the number of Warren's ClusterRoleBindings at which doctor begins to warn. With so many, a request
@@ -20,17 +22,22 @@ import (
 // docs/benchmarks.md.
 const manyBindings = 1000
 
-// checkBindings counts the ClusterRoleBindings, because the API server reads all of them for each request of any user.
+// checkBindings counts the ClusterRoleBindings, because the API server reads all of them for each request of any user. It warns of those that
+// only bear a name of the operator's: whoever once had its token may have left them.
 func (p Patient) checkBindings(ctx context.Context) Check {
 	const name = "cluster-role-bindings"
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBindingList"))
 	total, ours, byAccess := 0, 0, map[string]int{}
+	var strange []string
 	err := gather.ListEach(ctx, p.API, list, func(o client.Object) {
 		total++
 		if access := o.GetLabels()[v1alpha1.LabelAccess]; access != "" {
 			ours++
 			byAccess[access]++
+		}
+		if grants.LacksLabels(o) {
+			strange = append(strange, o.GetName())
 		}
 	})
 	if err != nil {
@@ -43,6 +50,10 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 	message := fmt.Sprintf("%d of %d are for tenants", ours, total)
 	if len(parts) > 0 {
 		message += " (" + strings.Join(parts, ", ") + ")"
+	}
+	if strange != nil {
+		return warnOf(name, "these bear names of the operator's, but not its labels, so it neither wrote them nor removes them: "+forest.Few(strange),
+			"see whom each binds, and delete it unless you made it: kubectl get clusterrolebinding NAME -o yaml")
 	}
 	if ours < manyBindings {
 		return passOf(name, message)

@@ -152,7 +152,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		counted := func() check { checks, _ := examine(ctx, admin); return checks["cluster-role-bindings"] }
 		Expect(counted()).To(And(HaveField("Status", "ok"), HaveField("Message", MatchRegexp(`^0 of \d+ are for tenants$`))))
 		planted := build.Labelled(build.ClusterRoleBinding("warren:sole:e06:bob", "view", build.RBACUser("bob")), v1alpha1.LabelAccess,
-			v1alpha1.AccessSole)
+			v1alpha1.AccessSole, v1alpha1.LabelTenant, "e06")
 		create(ctx, planted)
 		Expect(counted()).To(HaveField("Message", MatchRegexp(`^1 of \d+ are for tenants \(sole 1\)$`)))
 		many := func(from, to int) {
@@ -166,6 +166,13 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		many(998, 999)
 		Expect(counted()).To(And(HaveField("Status", "warning"),
 			HaveField("Message", MatchRegexp(`^1000 of \d+ are for tenants \(sole 1, sudo 999\)`))))
+	})
+
+	It("ACC-E12 check cluster-role-bindings names those that bear a name of the operator's and not its labels", func(ctx SpecContext) {
+		create(ctx, build.ClusterRoleBinding("warren:sole:e12:mallory", "view", build.RBACUser("mallory")))
+		checks, _ := examine(ctx, admin)
+		Expect(checks["cluster-role-bindings"]).To(And(HaveField("Status", "warning"),
+			HaveField("Message", HaveSuffix("it neither wrote them nor removes them: warren:sole:e12:mallory"))))
 	})
 
 	It("SUB-F15 check configuration is ok if the Deployment mounts the file in force; with another file it is a warning that has describe "+
