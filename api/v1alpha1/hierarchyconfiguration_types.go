@@ -71,8 +71,8 @@ type HierarchyConfigurationStatus struct {
 	// +optional
 	Parent string `json:"parent,omitempty"`
 
-	// requestedParentUID is the UID of the namespace that spec.parent named when it was set; absent once the namespace has that parent. It keeps the
-	// operator from taking a later namespace of that name for it after a restart.
+	// requestedParentUID is the UID of the namespace that spec.parent named when it was set; absent once the namespace has that parent.
+	// It keeps the operator from taking a later namespace of that name for it after a restart.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	RequestedParentUID string `json:"requestedParentUID,omitempty"`

@@ -103,7 +103,8 @@ func TestReadyBinaryThatCannotRunIsNotUsed(t *testing.T) {
 
 func TestReadmeNamesTheVersions(t *testing.T) {
 	page, err := os.ReadFile("../../README.md")
-	if want := "Kubernetes " + cache.DefaultVersion + " and etcd " + wantedVersion("etcd", ""); err != nil || !strings.Contains(string(page), want) {
+	want := "Kubernetes " + cache.DefaultVersion + " and etcd " + wantedVersion("etcd", "")
+	if err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("README.md does not say %q (%v)", want, err)
 	}
 }

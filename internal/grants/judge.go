@@ -73,7 +73,8 @@ func LacksLabels(o metav1.Object) bool {
 	family, rest, _ := strings.Cut(strings.TrimPrefix(o.GetName(), "warren:"), ":")
 	tenant := rest
 	switch prefix := "warren:" + family + ":"; {
-	case rest == "" || !strings.HasPrefix(o.GetName(), prefix) || !slices.Contains([]string{selfPrefix, solePrefix, sudoPrefix, editPrefix}, prefix):
+	case rest == "" || !strings.HasPrefix(o.GetName(), prefix),
+		!slices.Contains([]string{selfPrefix, solePrefix, sudoPrefix, editPrefix}, prefix):
 		return false
 	case prefix == selfPrefix:
 		tenant = ""

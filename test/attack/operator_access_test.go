@@ -56,10 +56,11 @@ func accessObjects(form, self, sudo string) []try {
 	}
 	requests = append(requests,
 		create("clusterrole warren:sudo:"+tenant, markedOf("sudo", tenant, `{rules: [`+fmt.Sprintf(sudo, tenant)+`]}`)),
-		create("clusterrolebinding warren:sudo:"+tenant, markedOf("sudo", tenant, binding("warren:sudo:"+tenant, user("bob"), group("pay-oncall"),
-			`{kind: ServiceAccount, namespace: ci, name: deployer}`))),
+		create("clusterrolebinding warren:sudo:"+tenant, markedOf("sudo", tenant, binding("warren:sudo:"+tenant, user("bob"),
+			group("pay-oncall"), `{kind: ServiceAccount, namespace: ci, name: deployer}`))),
 		create("clusterrole warren:edit:"+tenant, markedOf("edit", tenant, `{rules: [`+fmt.Sprintf(edit, tenant)+`]}`)),
-		create("clusterrolebinding warren:edit:"+tenant, markedOf("edit", tenant, binding("warren:edit:"+tenant, user("mia"), group(tenant+"-sudoers")))),
+		create("clusterrolebinding warren:edit:"+tenant, markedOf("edit", tenant, binding("warren:edit:"+tenant, user("mia"),
+			group(tenant+"-sudoers")))),
 		create("rolebinding payments/warren:sudo-"+form, marked("access: sudo", binding("warren:impersonate-on", user("bob")))))
 	return []try{allowed(op, requests...)}
 }

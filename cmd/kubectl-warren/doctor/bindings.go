@@ -22,8 +22,8 @@ import (
 // docs/benchmarks.md.
 const manyBindings = 1000
 
-// checkBindings counts the ClusterRoleBindings, because the API server reads all of them for each request of any user. It warns of those that
-// only bear a name of the operator's: whoever once had its token may have left them.
+// checkBindings counts the ClusterRoleBindings, because the API server reads all of them for each request of any user. It warns of those
+// that only bear a name of the operator's: whoever once had its token may have left them.
 func (p Patient) checkBindings(ctx context.Context) Check {
 	const name = "cluster-role-bindings"
 	list := &metav1.PartialObjectMetadataList{}
@@ -52,7 +52,8 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 		message += " (" + strings.Join(parts, ", ") + ")"
 	}
 	if strange != nil {
-		return warnOf(name, "these bear names of the operator's, but not its labels, so it neither wrote them nor removes them: "+forest.Few(strange),
+		return warnOf(name, "these bear names of the operator's, but not its labels, so it neither wrote them nor removes them: "+
+			forest.Few(strange),
 			"see whom each binds, and delete it unless you made it: kubectl get clusterrolebinding NAME -o yaml")
 	}
 	if ours < manyBindings {

@@ -22,9 +22,9 @@ rules:
 
 func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.Dir, name) }
 
-// frugal lets Go collect garbage less often. This halves the CPU time of a start, and of much that follows, and takes 120 MB more memory for
-// an API server. The memory limit makes it collect large heaps more often again. And each process runs on one core at a time: many of them
-// share few cores, and threads that wait for work by spinning take a quarter of the CPU time of an idle API server.
+// frugal lets Go collect garbage less often. This halves the CPU time of a start, and of much that follows, and takes 120 MB more memory
+// for an API server. The memory limit makes it collect large heaps more often again. And each process runs on one core at a time: many of
+// them share few cores, and threads that wake and look for work take a quarter of the CPU time.
 var frugal = []string{"GOGC=400", "GOMEMLIMIT=1GiB", "GOMAXPROCS=1"}
 
 func (cp *ControlPlane) newProcess(name string, args []string) *process.Process {
