@@ -87,6 +87,6 @@ func unlabelledPairs() []request {
 		create("clusterrole "+pair, editing),
 		create("clusterrole warren:edit:shop", editing),
 		create("clusterrole warren:self:zoe", impersonating("users", "zoe")),
-		merge("clusterrolebinding warren:edit:payments", `{metadata: {labels: {$D/tenant: null}}}`),
+		put("clusterrolebinding warren:edit:payments", `{metadata: {labels: {$D/tenant: shop}}}`),
 	}
 }

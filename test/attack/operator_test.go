@@ -123,8 +123,8 @@ var cageRows = []row{
 		accessObjects("legacy", `[`+legacySelf+`]`, legacySudo),
 		accessObjects("constrained", `[`+constrainedSelf+`]`, constrainedSudo),
 		accessObjects("both", `[`+legacySelf+`, `+constrainedSelf+`]`, legacySudo+`, `+constrainedSudo))},
-	{name: "SEC-O49 op writes a pair for sole, sudo, edit or self without the labels of its name, with those of another tenant or of " +
-		"another family, or takes them off: all refused, `needs the labels of its name`", tries: []try{
+	{name: "SEC-O49 op writes a pair without the labels of its name, with those of another tenant, or changes them later: all refused, " +
+		"`needs the labels of its name`", tries: []try{
 		refused(op, "needs the labels of its name", unlabelledPairs()...)}},
 	{name: "SEC-O8 op creates a marked Role or RoleBinding in kube-system, argocd, plain or warren-system, or an unmarked one in " +
 		"payments: refused; marked ones in payments: allowed; SEC-O8 in left, which has left its tree, op deletes a marked RoleBinding: " +
