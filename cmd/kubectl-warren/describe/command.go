@@ -114,7 +114,7 @@ func Read(ctx context.Context, inv *invocation.Invocation, name, operator string
 	if found.Share, err = quota.FindShare(ctx, api, name); err != nil {
 		return nil, err
 	}
-	if operator != "" {
+	if operator != "" && !view.Partial { // a user of a tenant may not read the configuration
 		if err := found.addUncopied(ctx, inv, view.Forest, operator); err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ const (
 	writers = 16
 	// fleetTime is how long a fan-out to all children may take on a busy machine. What must not wait for it is shown by what happens first,
 	// not by the clock.
-	fleetTime = 6 * time.Minute
+	fleetTime = 9 * time.Minute
 )
 
 // fleet is a root with many children.
