@@ -37,13 +37,15 @@ fi
 run() {
 	local report=$1
 	shift
-	bin/testfacts job "$report" go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout="$limit" --poll-progress-after=120s \
+	bin/testfacts job "$report" go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" "${slow[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout="$limit" --poll-progress-after=120s \
 		--output-dir="$reports" --json-report="$report.json" "$@"
 }
 # Tests are linked without debugging information, which takes a third of the time; stack traces stay whole. Vet is a part of `make verify`.
 flags=("$@" "-ldflags=-s -w" -vet=off)
+# Eight cases take a fifth of the time of all: `make test-slow` and `make test-long` run them.
+slow=(--label-filter='!slow')
 limit=75m
-[ "${TEST_WINDOW:-}" != full ] || limit=3h
+[ "${TEST_WINDOW:-}" != full ] || { limit=3h && slow=(); }
 
 unit() {
 	# shellcheck disable=SC2086 # one package a word

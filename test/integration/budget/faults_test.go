@@ -83,7 +83,7 @@ var _ = Describe("many at once", func() {
 
 var _ = Describe("several API servers", func() {
 	It("QUOTA-09 with two API servers, which count for themselves, 60 pods at once in 12 namespaces fill a limit of 60, and never exceed it",
-		func(ctx SpecContext) {
+		Label("slow"), func(ctx SpecContext) {
 			w := startWorld(ctx, devcluster.Options{})
 			address, err := w.ControlPlane.AddAPIServer(ctx)
 			Expect(err).NotTo(HaveOccurred())
@@ -126,7 +126,7 @@ var _ = Describe("faults", Ordered, func() {
 	})
 
 	It("QUOTA-29 whether answers to writes of shares are lost or the operator is killed at a write, the promises never exceed the limit, "+
-		"and it fills", func(ctx SpecContext) {
+		"and it fills", Label("slow"), func(ctx SpecContext) {
 		f, namespaces := many(ctx, w, pods(40), 8)
 		r := f.record(ctx)
 		var writes atomic.Int32

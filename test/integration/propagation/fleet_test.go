@@ -253,7 +253,7 @@ var _ = Describe("many copies", Ordered, func() {
 	})
 
 	It("PROP-Q3 a source of 1 MiB has 300 equal copies, with at most 128 MiB of resident "+
-		"memory (`make test-long`; 512 KiB in `make test`)", func(ctx SpecContext) {
+		"memory (`make test-long`; 512 KiB in `make test`)", Label("slow"), func(ctx SpecContext) {
 		if os.Getenv("WARREN_RACE") == "1" {
 			Skip("the race detector takes memory of its own")
 		}

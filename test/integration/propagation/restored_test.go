@@ -14,7 +14,7 @@ import (
 
 var _ = Describe("a cluster whose etcd is restored from a snapshot", func() {
 	It("FLT-F40 after a restore of etcd, copies are those that the snapshot asks for, and its user objects stay; an operator that was up "+
-		"logs it and ends with status 1", func(ctx SpecContext) {
+		"logs it and ends with status 1", Label("slow"), func(ctx SpecContext) {
 		w := start(ctx, setup{})
 		f := grow(ctx, w)
 		before := build.Source(build.Secret(f.acme, "before", "1"), v1alpha1.ModeUpdate)

@@ -84,7 +84,7 @@ var _ = Describe("kubectl warren migrate capsule with component budgets", Ordere
 	})
 
 	It("MIG-C8 --apply, killed after each write and repeated, makes the budget and deletes no ResourceQuota of Capsule; "+
-		"--undo removes the budget", func(ctx SpecContext) {
+		"--undo removes the budget", Label("slow"), func(ctx SpecContext) {
 		pursue(ctx, "--apply")
 		Expect(budgetOf(ctx, "c-oil")).To(Equal(v1alpha1.Budget{corev1.ResourcePods: resource.MustParse("10")}))
 		s.keeps(ctx, before)
@@ -95,7 +95,7 @@ var _ = Describe("kubectl warren migrate capsule with component budgets", Ordere
 	})
 
 	It("MIG-C8 --finish deletes Capsule's ResourceQuotas for the whole of a Tenant once Kubernetes has counted Warren's, "+
-		"although each write is the last of its run", func(ctx SpecContext) {
+		"although each write is the last of its run", Label("slow"), func(ctx SpecContext) {
 		pursue(ctx, "--apply")
 		pursue(ctx, "--finish")
 		for _, namespace := range all {

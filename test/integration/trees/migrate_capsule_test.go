@@ -181,7 +181,7 @@ func migratesCapsule(own *cluster, config *string) {
 	})
 
 	It("MIG-C2 killed after each write and repeated, --apply keeps UIDs and owners and withholds Capsule's grants; "+
-		"--undo restores everything", func(ctx SpecContext) {
+		"--undo restores everything", Label("slow"), func(ctx SpecContext) {
 		s.pursue(ctx, "--apply", "--yes")
 		tree(ctx)
 		s.keeps(ctx, before)

@@ -283,7 +283,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 	})
 
 	It("MIG-A2 --apply, --undo, --apply and --finish, killed after each write, keep UIDs; "+
-		"copies follow the template itself or stay in mode create", func(ctx SpecContext) {
+		"copies follow the template itself or stay in mode create", Label("slow"), func(ctx SpecContext) {
 		s.pursue(ctx, "--apply", "--yes")
 		Eventually(s.sub("a-root/a-sub")).WithContext(ctx).Should(beReady())
 		Eventually(s.sub("a-sub/a-deep")).WithContext(ctx).Should(beReady())
