@@ -49,6 +49,7 @@ var rights = []right{
 	{role: manages, group: ours, resource: "hierarchyconfigurations", verb: "create", refused: "create hierarchyconfigurations"},
 	{role: manages, group: rbacv1.GroupName, resource: "clusterroles", verb: "list", refused: "list clusterroles"},
 	{role: manages, group: rbacv1.GroupName, resource: "clusterroles", verb: "escalate", refused: "create clusterroles"},
+	{role: manages, resource: "limitranges", verb: "list", refused: "list limitranges"},
 	{role: manages, resource: "events", verb: "create", refused: "create events"},
 	{role: manages, group: "authorization.k8s.io", resource: "subjectaccessreviews", verb: "create", refused: "create subjectaccessreviews"},
 	{role: manages, group: "authentication.k8s.io", resource: "tokenreviews", verb: "create", refused: "create tokenreviews"},
