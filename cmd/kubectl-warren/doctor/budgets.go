@@ -28,7 +28,8 @@ func (p Patient) checkBudgets(ctx context.Context) Check {
 	if err != nil {
 		return warnOfFailedList(budgetsName, "LNamespaces", err)
 	}
-	if check := judgeBudgets(tenants); check.Status != OK {
+	check := judgeBudgets(tenants)
+	if check.Status != OK {
 		return check
 	}
 	undefaulted, err := p.findUndefaulted(ctx)
@@ -39,7 +40,7 @@ func (p Patient) checkBudgets(ctx context.Context) Check {
 	case len(undefaulted) > 0:
 		return warnOfDefaults(undefaulted)
 	}
-	return judgeBudgets(tenants)
+	return check
 }
 
 // findUndefaulted returns the namespaces in which pods that state no requests or limits are refused, because their share counts these,

@@ -40,7 +40,8 @@ func startDay(ctx context.Context, w *devcluster.World, tenant string) *day {
 	going := build.Tenant(tenant + "-going").Object()
 	going.Finalizers = []string{v1alpha1.FinalizerLNamespace}
 	for _, object := range []client.Object{
-		build.Tenant(tenant).Users("alice").Managers("mia").Sudoers("bob").Object(), going,
+		build.Template(tenant + "-template"),
+		build.Tenant(tenant).Template(tenant + "-template").Users("alice").Managers("mia").Sudoers("bob").Object(), going,
 		build.Root(tenant + "-root"), build.SubNamespace(tenant+"-root", tenant+"-sub"), build.Child(tenant+"-placed", tenant+"-root"),
 		build.Source(build.Secret(tenant+"-root", "s", "v"), v1alpha1.ModeUpdate),
 	} {
