@@ -108,14 +108,23 @@ func Read(ctx context.Context, inv *invocation.Invocation, name, operator string
 			return nil, err
 		}
 	}
-	if found.Resources, found.Unlisted, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
+	objects, err := readServed(inv)
+	if err != nil {
+		return nil, err
+	}
+	if found.Resources, found.Unlisted, err = resourcesIn(ctx, inv, objects, view.Forest, name); err != nil {
 		return nil, err
 	}
 	if found.Share, err = quota.FindShare(ctx, api, name); err != nil {
 		return nil, err
 	}
 	if operator != "" && !view.Partial { // a user of a tenant may not read the configuration
-		if err := found.addUncopied(ctx, inv, view.Forest, operator); err != nil {
+		c, err := readConfiguration(ctx, api, operator)
+		if err != nil {
+			terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so sources that are not copied because "+
+				"of their kind are not marked: %v\n", err)
+		}
+		if err := found.addUncopied(ctx, objects, view.Forest, c); err != nil {
 			return nil, err
 		}
 	}

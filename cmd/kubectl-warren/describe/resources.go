@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,24 +24,31 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// resourcesIn returns the copies and sources in a namespace, and the kinds that the user may not list. It warns only
-// about those of them that are propagated by default: of the others, most clusters propagate none.
-func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snapshot, namespace string) (all []Resource, unlisted []string,
-	err error) {
+// served is what the API server has: a client for every kind, and the kinds that can have copies.
+type served struct {
+	client.Reader
+	kinds []schema.GroupVersionKind
+}
+
+func readServed(inv *invocation.Invocation) (served, error) {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
-		return nil, nil, err
+		return served{}, err
 	}
 	kinds, err := inv.PropagableKinds()
-	if err != nil {
-		return nil, nil, err
-	}
+	return served{api, kinds}, err
+}
+
+// resourcesIn returns the copies and sources in a namespace, and the kinds that the user may not list. It warns only
+// about those of them that are propagated by default: of the others, most clusters propagate none.
+func resourcesIn(ctx context.Context, inv *invocation.Invocation, api served, s *forest.Snapshot, namespace string) (all []Resource,
+	unlisted []string, err error) {
 	var mu sync.Mutex
 	all = []Resource{}
 	var missed []string // of the unlisted kinds, those that are propagated by default
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(gather.AtOnce)
-	for _, kind := range kinds {
+	for _, kind := range api.kinds {
 		group.Go(func() error {
 			found, err := resourcesOf(ctx, api, s, kind, namespace)
 			mu.Lock()
@@ -55,7 +60,7 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snap
 				if isDefaultKind(kind.GroupKind()) {
 					missed = append(missed, kind.GroupKind().String())
 				}
-			case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), meta.IsNoMatchError(err): // gone since discovery
+			case failure.Unlistable(err): // gone since discovery
 			case err != nil:
 				return fmt.Errorf("list %s in %s: %w", kind.GroupKind(), namespace, err)
 			}
@@ -86,10 +91,7 @@ func isDefaultKind(kind schema.GroupKind) bool {
 func resourcesOf(ctx context.Context, api client.Reader, s *forest.Snapshot, kind schema.GroupVersionKind,
 	namespace string) ([]Resource, error) {
 	var found []Resource
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := gather.ListEach(ctx, api, list, func(object client.Object) {
-		m := object.(*metav1.PartialObjectMetadata)
+	err := gather.ListMetadata(ctx, api, kind, func(m *metav1.PartialObjectMetadata) {
 		if from, mode, ok := trace.Origin(kind.GroupKind(), m); ok {
 			found = append(found, Resource{Kind: kind.GroupKind().String(), Name: m.Name, From: from, Mode: mode})
 		}
@@ -97,8 +99,7 @@ func resourcesOf(ctx context.Context, api client.Reader, s *forest.Snapshot, kin
 	if err != nil {
 		return nil, err
 	}
-	return found, gather.ListEach(ctx, api, list, func(object client.Object) {
-		m := object.(*metav1.PartialObjectMetadata)
+	return found, gather.ListMetadata(ctx, api, kind, func(m *metav1.PartialObjectMetadata) {
 		if m.Labels[v1alpha1.LabelInheritedFrom] == "" {
 			found = append(found, Resource{
 				Kind: kind.GroupKind().String(), Name: m.Name, Mode: m.Labels[v1alpha1.LabelPropagate],

@@ -14,9 +14,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
-	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -24,9 +22,8 @@ import (
 
 // addUncopied marks the sources in the namespace that aren't copied, because the configuration doesn't have their kind,
 // or has it in mode Remove. It adds such sources above, templates included, of which the namespace would get copies
-// otherwise. It does nothing if the user may not read the configuration.
-func (d *Namespace) addUncopied(ctx context.Context, inv *invocation.Invocation, s *forest.Snapshot, operator string) error {
-	c := readConfiguration(ctx, inv, operator)
+// otherwise. It does nothing if the configuration is not known.
+func (d *Namespace) addUncopied(ctx context.Context, api served, s *forest.Snapshot, c *config.OperatorConfiguration) error {
 	if c == nil {
 		return nil
 	}
@@ -35,19 +32,11 @@ func (d *Namespace) addUncopied(ctx context.Context, inv *invocation.Invocation,
 			d.Resources[i].Problem = why
 		}
 	}
-	api, err := inv.ConnectDiscovering()
-	if err != nil {
-		return err
-	}
-	kinds, err := inv.PropagableKinds()
-	if err != nil {
-		return err
-	}
 	above, _ := s.Sources(d.Name)
-	found := make([][]Resource, len(kinds))
+	found := make([][]Resource, len(api.kinds))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(gather.AtOnce)
-	for i, kind := range kinds {
+	for i, kind := range api.kinds {
 		if why := trace.WhyKindNotCopied(c, kind.GroupKind()); why != "" {
 			group.Go(func() (err error) {
 				found[i], err = uncopiedFrom(ctx, api, above.Names, kind, s.SelectableLabels(d.Name), why)
@@ -55,31 +44,21 @@ func (d *Namespace) addUncopied(ctx context.Context, inv *invocation.Invocation,
 			})
 		}
 	}
-	err = group.Wait()
+	err := group.Wait()
 	d.Resources = append(d.Resources, slices.Concat(found...)...)
 	return err
 }
 
-// readConfiguration returns the configuration in force; nil if the user may not read it, or if it can't be read.
-func readConfiguration(ctx context.Context, inv *invocation.Invocation, operator string) *config.OperatorConfiguration {
-	api, err := inv.Connect()
-	var name, text string
-	if err == nil {
-		name, text, err = gather.ReadStoredConfig(ctx, api, operator)
-	}
+// readConfiguration returns the configuration in force; nil if the user may not read it.
+func readConfiguration(ctx context.Context, api client.Reader, operator string) (*config.OperatorConfiguration, error) {
+	name, text, err := gather.ReadStoredConfig(ctx, api, operator)
 	if failure.Unavailable(err) {
-		return nil
-	}
-	var c *config.OperatorConfiguration
-	if err == nil {
-		c, err = configfile.Parse(name, []byte(text))
+		return nil, nil
 	}
 	if err != nil {
-		terminal.Fprintf(inv.Streams.ErrOut, "Warning: the operator's configuration is not known, so sources that are not copied because of "+
-			"their kind are not marked: %v\n", err)
-		return nil
+		return nil, err
 	}
-	return c
+	return configfile.Parse(name, []byte(text))
 }
 
 // uncopiedFrom returns the sources of one kind in the namespaces above that select a namespace with these labels. It
@@ -87,11 +66,8 @@ func readConfiguration(ctx context.Context, inv *invocation.Invocation, operator
 func uncopiedFrom(ctx context.Context, api client.Reader, above []string, kind schema.GroupVersionKind, here map[string]string,
 	why string) ([]Resource, error) {
 	var found []Resource
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	for _, namespace := range above {
-		err := gather.ListEach(ctx, api, list, func(object client.Object) {
-			m := object.(*metav1.PartialObjectMetadata)
+		err := gather.ListMetadata(ctx, api, kind, func(m *metav1.PartialObjectMetadata) {
 			source := trace.RequestedSource(kind.GroupKind(), m)
 			if source != nil && (source.Selector == nil || source.Selector.Matches(labels.Set(here))) {
 				found = append(found, Resource{Kind: kind.GroupKind().String(), Name: m.Name, From: namespace, Mode: source.Mode, Problem: why})

@@ -9,7 +9,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
@@ -26,11 +25,9 @@ const manyBindings = 1000
 // that only bear a name of the operator's: whoever once had its token may have left them.
 func (p Patient) checkBindings(ctx context.Context) Check {
 	const name = "cluster-role-bindings"
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBindingList"))
 	total, ours, byAccess := 0, 0, map[string]int{}
 	var strange []string
-	err := gather.ListEach(ctx, p.API, list, func(o client.Object) {
+	err := gather.ListMetadata(ctx, p.API, rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), func(o *metav1.PartialObjectMetadata) {
 		total++
 		if access := o.GetLabels()[v1alpha1.LabelAccess]; access != "" {
 			ours++
@@ -43,6 +40,11 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 	if err != nil {
 		return warnOfFailedList(name, "ClusterRoleBindings", err)
 	}
+	if strange != nil {
+		return warnOf(name, "these bear names of the operator's, but not its labels, so it neither wrote them nor removes them: "+
+			forest.Few(strange),
+			"see whom each binds, and delete it unless you made it: kubectl get clusterrolebinding NAME -o yaml")
+	}
 	var parts []string
 	for _, access := range slices.Sorted(maps.Keys(byAccess)) {
 		parts = append(parts, fmt.Sprintf("%s %d", access, byAccess[access]))
@@ -50,11 +52,6 @@ func (p Patient) checkBindings(ctx context.Context) Check {
 	message := fmt.Sprintf("%d of %d are for tenants", ours, total)
 	if len(parts) > 0 {
 		message += " (" + strings.Join(parts, ", ") + ")"
-	}
-	if strange != nil {
-		return warnOf(name, "these bear names of the operator's, but not its labels, so it neither wrote them nor removes them: "+
-			forest.Few(strange),
-			"see whom each binds, and delete it unless you made it: kubectl get clusterrolebinding NAME -o yaml")
 	}
 	if ours < manyBindings {
 		return passOf(name, message)

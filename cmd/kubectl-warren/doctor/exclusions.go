@@ -84,9 +84,7 @@ func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, 
 	if err != nil {
 		return err
 	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	return gather.ListEach(ctx, p.Copies, list, func(o client.Object) {
+	return gather.ListMetadata(ctx, p.Copies, kind, func(o *metav1.PartialObjectMetadata) {
 		if !above[o.GetNamespace()] {
 			return
 		}

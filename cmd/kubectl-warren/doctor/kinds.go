@@ -95,9 +95,7 @@ func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind,
 
 // countCopies counts the copies that are left of a kind in mode Remove.
 func (p Patient) countCopies(ctx context.Context, kind schema.GroupVersionKind, one *kindFound) error {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	return gather.ListEach(ctx, p.Copies, list, func(o client.Object) {
+	return gather.ListMetadata(ctx, p.Copies, kind, func(o *metav1.PartialObjectMetadata) {
 		switch copies.ParseHash(o.GetAnnotations()[v1alpha1.AnnotationSourceHash]).Mode {
 		case v1alpha1.ModeUpdate:
 			one.copies++

@@ -106,20 +106,25 @@ func (p Patient) findUncopied(ctx context.Context, c *config.OperatorConfigurati
 	return all, group.Wait()
 }
 
-// findRequested returns the objects of a kind, as KIND NAMESPACE/NAME, whose label asks for copies.
-func (p Patient) findRequested(ctx context.Context, kind schema.GroupVersionKind) (objects []string, err error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err = gather.ListEach(ctx, p.Copies, list, func(o client.Object) {
-		if trace.RequestedSource(kind.GroupKind(), o.(*metav1.PartialObjectMetadata)) != nil {
-			objects = append(objects, kind.Kind+" "+o.GetNamespace()+"/"+o.GetName())
+// findRequested returns the objects of a kind whose label asks for copies.
+func (p Patient) findRequested(ctx context.Context, kind schema.GroupVersionKind) ([]string, error) {
+	return p.findLabelled(ctx, kind, func(meta *metav1.PartialObjectMetadata) bool {
+		return trace.RequestedSource(kind.GroupKind(), meta) != nil
+	})
+}
+
+// findLabelled returns those objects of a kind with the label propagate that are meant, as KIND NAMESPACE/NAME.
+func (p Patient) findLabelled(ctx context.Context, kind schema.GroupVersionKind, isMeant func(*metav1.PartialObjectMetadata) bool) (
+	objects []string, err error) {
+	err = gather.ListMetadata(ctx, p.Copies, kind, func(o *metav1.PartialObjectMetadata) {
+		if isMeant(o) {
+			objects = append(objects, kind.Kind+" "+o.Namespace+"/"+o.Name)
 		}
 	}, client.HasLabels{v1alpha1.LabelPropagate})
 	return objects, err
 }
 
-// findUnsound returns the objects of a kind, as KIND NAMESPACE/NAME, that have the label propagate, but that the
-// operator can't copy.
+// findUnsound returns the objects of a kind that have the label propagate, but that the operator can't copy.
 func (p Patient) findUnsound(ctx context.Context, s *forest.Snapshot, kind schema.GroupVersionKind) ([]string, error) {
 	mapping, err := apianswer.MappingOf(p.Served, kind)
 	if meta.IsNoMatchError(err) {
@@ -128,13 +133,7 @@ func (p Patient) findUnsound(ctx context.Context, s *forest.Snapshot, kind schem
 	if err != nil {
 		return nil, err
 	}
-	var unsound []string
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
-	err = gather.ListEach(ctx, p.Copies, list, func(o client.Object) {
-		if trace.WhyNotCopied(s, kind.GroupKind(), o.(*metav1.PartialObjectMetadata)) != "" {
-			unsound = append(unsound, kind.Kind+" "+o.GetNamespace()+"/"+o.GetName())
-		}
-	}, client.HasLabels{v1alpha1.LabelPropagate})
-	return unsound, err
+	return p.findLabelled(ctx, mapping.GroupVersionKind, func(object *metav1.PartialObjectMetadata) bool {
+		return trace.WhyNotCopied(s, kind.GroupKind(), object) != ""
+	})
 }

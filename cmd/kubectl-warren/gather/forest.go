@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -22,10 +23,8 @@ import (
 // lists, however many namespaces there are. For a user who may not list namespaces, the error is the API server's 403.
 func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	view := EmptyView()
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	err := ListEach(ctx, api, list, func(object client.Object) {
-		view.Forest = view.Forest.WithNamespace(forest.NamespaceOf(object.(*metav1.PartialObjectMetadata)))
+	err := ListMetadata(ctx, api, corev1.SchemeGroupVersion.WithKind("Namespace"), func(meta *metav1.PartialObjectMetadata) {
+		view.Forest = view.Forest.WithNamespace(forest.NamespaceOf(meta))
 	})
 	if err != nil {
 		return view, fmt.Errorf("list namespaces: %w", err)
@@ -69,6 +68,14 @@ func protectedName(name string) bool {
 
 // pageSize is how many objects one answer has at most, as in kubectl.
 const pageSize = 500
+
+// ListMetadata lists the metadata of the objects of a kind page by page and calls do with each.
+func ListMetadata(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, do func(*metav1.PartialObjectMetadata),
+	scope ...client.ListOption) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return ListEach(ctx, api, list, func(object client.Object) { do(object.(*metav1.PartialObjectMetadata)) }, scope...)
+}
 
 // ListEach lists the objects of list's kind page by page and calls do with each.
 func ListEach(ctx context.Context, api client.Reader, list client.ObjectList,

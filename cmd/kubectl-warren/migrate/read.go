@@ -136,12 +136,10 @@ func (r *reader) readConfiguredKinds(ctx context.Context, c *Cluster) error {
 
 func (r *reader) eachMetadata(ctx context.Context, kind schema.GroupVersionKind,
 	do func(*metav1.PartialObjectMetadata)) error {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := gather.ListEach(ctx, r.api, list, func(object client.Object) {
-		object.GetObjectKind().SetGroupVersionKind(kind)
-		object.SetManagedFields(nil)
-		do(object.(*metav1.PartialObjectMetadata))
+	err := gather.ListMetadata(ctx, r.api, kind, func(object *metav1.PartialObjectMetadata) {
+		object.SetGroupVersionKind(kind)
+		object.ManagedFields = nil
+		do(object)
 	})
 	if err != nil {
 		return fmt.Errorf("list %s: %w", kind.Kind, err)
