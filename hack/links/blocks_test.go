@@ -25,6 +25,8 @@ func TestShellBlocksAreRunOrSayWhyNot(t *testing.T) {
 	for _, page := range append(pages, filepath.Join(repository, "README.md"), filepath.Join(repository, "docs", "concepts.md")) {
 		for _, block := range blocksOf(t, page) {
 			switch {
+			case block.language == "console" && block.reason:
+				t.Errorf("%s:%d: the block has language console, so it is run, and a comment that says it is not: write sh", page, block.line)
 			case block.language == "console":
 				played++
 			case block.language != "" && block.language != "sh":
