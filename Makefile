@@ -194,7 +194,9 @@ test-suites: build controlplane ## Run the suites of `make test` alone: integrat
 test-slow: build controlplane ## Run the eight cases that take a fifth of the time of all, which `make test` leaves out: kills after each write, a restore of etcd, large copies.
 	@mkdir -p .reports
 	@go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=60m --label-filter=slow --output-dir=.reports --json-report=slow.json \
-		./test/integration/{budget,propagation,trees}
+		./test/integration/{budget,propagation}
+	@go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=60m --focus='kubectl warren migrate' --output-dir=.reports \
+		--json-report=slow-migrate.json ./test/integration/trees # whole, because each case goes on where the one before it has ended
 
 .PHONY: test-race
 test-race: build controlplane ## Run the tests in which races are possible, with the race detector: before a release. Reports in .reports/race.

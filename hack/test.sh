@@ -61,5 +61,5 @@ printf '\nunit tests    %s (%s)\n' "$units" "$reports/unit.json"
 printf 'suites        %s (%s)\n' "$integration" "$reports/suites.json"
 printf 'cases shown   %s\n' "$shown"
 grep -hF '=== FAIL' "$reports/unit.txt" 2>/dev/null | cut -c1-90 | head -5 || true
-sed -n "s/$(printf '\033')\[[0-9;]*m//g"'; s/^.*\[FAIL\] /FAILED: /p' "$reports/suites.txt" 2>/dev/null | cut -c1-90 | sort -u | head -8 || true
+sed -n "s/$(printf '\033')\[[0-9;]*m//g"'; s/^.*\[\(FAIL\|TIMEDOUT\|PANICKED\|INTERRUPTED\)\] /FAILED: /p' "$reports/suites.txt" 2>/dev/null | cut -c1-90 | sort -u | head -8 || true
 [[ $units$integration$shown != *FAILED* ]]
