@@ -97,7 +97,7 @@ func TestALateAnswerBringsNoShareBack(t *testing.T) {
 			if r.known.isCounted("web") != tt.want {
 				t.Errorf("a share counts as in force: %v, want %v", !tt.want, tt.want)
 			}
-			if uid, _ := r.known.shares.Mark(placeOfShare("web")); tt.want && uid != "2" {
+			if uid := r.known.shares.Mark(placeOfShare("web")).UID; tt.want && uid != "2" {
 				t.Error("the share before counts in place of the present one")
 			}
 		})
@@ -151,7 +151,7 @@ func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
 			if _, err := r.reportLimit(t.Context(), new(keepLimit(of)), verdict{reason: v1alpha1.ReasonEnforced}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			is, _ := r.known.limits.Mark(mirror.Place{Namespace: "web", Name: "team"})
+			is := r.known.limits.Mark(mirror.Place{Namespace: "web", Name: "team"}).UID
 			if is != tt.want {
 				t.Errorf("the limit with uid %q counts, want that with %q", is, tt.want)
 			}

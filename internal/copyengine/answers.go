@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/warren-tenancy/warren/internal/copies"
-	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/mirror"
 )
 
 // readVersion is what a read of one version of a source has shown: its UID and resourceVersion, and fields of its Body.
@@ -22,7 +22,7 @@ func (o *objects) takeBody(r BodyRead) {
 	}
 	o.bodies[r.Source] = readVersion{r.UID, r.ResourceVersion, b.Content, b.Excluded, b.Role, b.Meta, b.Size}
 	// Content of another object, or of an older version, must not pass for that of the known one.
-	if known.UID != r.UID || forest.IsNewer(known.ResourceVersion, r.ResourceVersion) {
+	if o.ofKind(r.Source.Kind).sources.Outdates(placeOf(r.Source), markOf(r.UID, r.ResourceVersion)) {
 		return
 	}
 	o.world.NoteContent(r.Source, known, b)
@@ -55,8 +55,22 @@ func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err 
 	if r.FoundDrifted && o.world.Copies.At(slot) != nil {
 		o.repairs.recordDrift(slot, FoundAtStart)
 	}
-	if r.Written != nil {
-		o.takeWritten(slot, request.Action, r.Written)
+	t := o.ofKind(slot.Kind).copies
+	switch known := o.world.Copies.At(slot); {
+	case r.Written != nil:
+		o.takeWritten(slot, request, r.Written)
+	case r.Found != nil:
+		o.takeFound(slot, request, r)
+	case r.Absent && o.unlabelled[slot] == "":
+		if c, changed := t.Absent(request.flight); changed {
+			o.noteCopy(slot, c)
+		}
+	case !t.Refused(request.flight), known == nil, request.Over == nil, known.UID != request.Over.UID:
+	case r.Absent, r.Deleted && o.unlabelled[slot] == known.UID:
+		o.dropCopy(slot) // where a finalizer still keeps the copy, the next POST finds it
+	case r.Deleted: // the copy is dropped when a watch shows that it is gone
+		known.Terminating = true
+		o.world.PutCopy(slot, known)
 	}
 	if r.Repaired {
 		o.repairs.recordRepair(slot, string(r.Written.UID))
@@ -64,51 +78,39 @@ func (o *objects) takeResult(slot copies.Slot, request WriteCopy, r Result, err 
 	if r.Compared != nil {
 		o.takeCompared(slot, r)
 	}
-	if r.Found != nil && o.world.Copies.At(slot) == nil {
-		o.takeFound(slot, r)
-	}
-	known := o.world.Copies.At(slot)
-	if known == nil || request.Over == nil || known.UID != request.Over.UID {
-		return
-	}
-	switch {
-	case r.Absent:
-		o.dropCopy(slot)
-	case r.Deleted && o.unlabelled[slot] == known.UID:
-		o.dropCopy(slot) // where a finalizer still keeps the copy, the next POST finds it
-	case r.Deleted: // the copy is dropped when a watch shows that it is gone
-		known.Terminating = true
-		o.world.PutCopy(slot, known)
-	}
 }
 
 // takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy
 // is gone.
-func (o *objects) takeFound(slot copies.Slot, r Result) {
+func (o *objects) takeFound(slot copies.Slot, request WriteCopy, r Result) {
 	o.queueKeys(slotKey(slot))
-	if !r.Unlabelled && o.newest.IsPast(o.watchedPlaceOf(slot.Kind, slot.Namespace), r.Found.ResourceVersion) {
+	if t := o.ofKind(slot.Kind).copies; !r.Unlabelled {
+		t.Answered(request.flight, shownCopy{r.Found, nil})
+		return
+	} else if !t.Refused(request.flight) || t.At(placeOf(slot)) != nil {
 		return
 	}
 	found := o.settings.Rules.CopyOf(slot, r.Found)
-	if found.Drifted = r.Unlabelled; r.Unlabelled {
-		o.unlabelled[slot] = found.UID
-	}
+	found.Drifted, o.unlabelled[slot] = true, found.UID
 	o.world.PutCopy(slot, found)
 }
 
 // takeWritten takes in the answer to a write of the operator's own, unless a watch has shown something newer.
-func (o *objects) takeWritten(slot copies.Slot, action copies.Action, meta *metav1.PartialObjectMetadata) {
-	now, known := o.settings.Rules.CopyOf(slot, meta), o.world.Copies.At(slot)
+func (o *objects) takeWritten(slot copies.Slot, request WriteCopy, meta *metav1.PartialObjectMetadata) {
+	t, now, action := o.ofKind(slot.Kind).copies, o.settings.Rules.CopyOf(slot, meta), request.Action
 	now.Digest = o.settings.Rules.Digest(meta)
-	switch {
-	case known != nil && forest.IsNewer(known.ResourceVersion, now.ResourceVersion):
-		return // somebody wrote after the operator, or the copy has gone since and another object has its name
-	case known == nil && o.newest.IsPast(o.watchedPlaceOf(slot.Kind, slot.Namespace), now.ResourceVersion):
+	_, changed := t.Answered(request.flight, shownCopy{meta, now})
+	switch known := t.Mark(placeOf(slot)); {
+	case changed:
+	case known == mirror.MarkOf(meta):
+		o.world.PutCopy(slot, now) // the watch was faster, but does not know what was written
+	case known == mirror.Mark{}:
 		o.queueKeys(slotKey(slot)) // the copy has gone since, or lost its label: a POST finds out
 		return
+	default:
+		return // somebody wrote after the operator, or the copy has gone since and another object has its name
 	}
 	delete(o.unlabelled, slot)
-	o.world.PutCopy(slot, now)
 	if now.Hash.Content != action.Hash.Content { // the source was read again for this write
 		action.Hash, action.Size = now.Hash, 0
 	}
@@ -119,7 +121,7 @@ func (o *objects) takeWritten(slot copies.Slot, action copies.Action, meta *meta
 // no change of the copy, whichever managers own its fields.
 func (o *objects) takeCompared(slot copies.Slot, r Result) {
 	known := o.world.Copies.At(slot)
-	if known != nil && known.UID == r.ComparedUID && known.ResourceVersion == r.ComparedVersion {
+	if known != nil && o.ofKind(slot.Kind).copies.Mark(placeOf(slot)) == markOf(r.ComparedUID, r.ComparedVersion) {
 		known.Foreign, known.Meta = false, r.Compared.Meta
 		o.world.PutCopy(slot, known)
 		o.world.Copies.SetCompared(slot, r.Compared.Content)

@@ -171,7 +171,7 @@ func TestMemoryOfWatchesInScopeAuto(t *testing.T) {
 	s.list()
 	s.apply(copyengine.Elected{})
 	s.settle()
-	before := s.state.NewestEntries()
+	before := s.state.RememberedWatches()
 	for i := range 100 {
 		name := fmt.Sprint("n", i)
 		watch := copyengine.Watch{Kind: secret, Role: copyengine.CopiesAlone}
@@ -182,7 +182,7 @@ func TestMemoryOfWatchesInScopeAuto(t *testing.T) {
 		s.apply(copyengine.FollowDue{})
 		s.settle()
 	}
-	if after := s.state.NewestEntries(); after > before {
+	if after := s.state.RememberedWatches(); after > before {
 		t.Fatalf("%d entries, then %d, after 100 namespaces have come and gone", before, after)
 	}
 }
@@ -199,7 +199,7 @@ func TestRailsAfterAWaitThatEnded(t *testing.T) {
 		forbids := watchset.Status{State: watchset.Forbidden, Missing: []string{"list"}}
 		s.show(limitRangeKind, "", "", forbids)
 		for _, namespace := range []string{"acme", "tmpl", "zeta"} {
-			s.show(limitRangeKind, namespace, "110", syncedStatus(limitRangeKind))
+			s.show(limitRangeKind, namespace, fmt.Sprint(s.server.version), syncedStatus(limitRangeKind))
 		}
 		s.show(limitRangeKind, "a", "", forbids)
 		s.apply(copyengine.Elected{})
@@ -207,7 +207,7 @@ func TestRailsAfterAWaitThatEnded(t *testing.T) {
 		if _, made := s.server.objects[rights("a")]; !made {
 			t.Fatal("no rights")
 		}
-		s.show(limitRangeKind, "a", "110", syncedStatus(limitRangeKind)) // an admin grants the right
+		s.show(limitRangeKind, "a", fmt.Sprint(s.server.version), syncedStatus(limitRangeKind)) // an admin grants the right
 		s.settle()
 		s.pass(time.Hour)
 		s.settle()

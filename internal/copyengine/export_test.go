@@ -15,5 +15,10 @@ func SlotsOf(w *copies.World, slot copies.Slot) (slots []copies.Slot) {
 	return slots
 }
 
-// NewestEntries returns for how many watches the State remembers what they have shown last.
-func (s *State) NewestEntries() int { return len(s.objects.newest) }
+// RememberedWatches returns of how many watches the State remembers what they have shown last.
+func (s *State) RememberedWatches() (count int) {
+	for _, t := range s.objects.tables {
+		count += t.sources.CountWatches() + t.copies.CountWatches()
+	}
+	return count
+}

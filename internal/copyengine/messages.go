@@ -9,6 +9,7 @@ import (
 
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/mirror"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -187,6 +188,8 @@ type WriteCopy struct {
 	Over *copies.Copy
 	// Probe reports that another object was at the slot at the last try: a read comes before the write.
 	Probe bool
+	// flight dates what the answer shows.
+	flight *mirror.Flight
 }
 
 func (ReadSource) isRequest()   {}

@@ -2,7 +2,6 @@ package copyengine
 
 import (
 	"maps"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,6 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/mirror"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -21,8 +21,7 @@ type objects struct {
 	repairs  *repairs
 	troubles *troubles
 	watches  *watches
-	// newest holds, for each watch of copies, the highest resourceVersion that the watch has shown.
-	newest copies.Newest[watchedPlace]
+	tables   map[schema.GroupKind]*table
 	// unlabelled holds the UIDs of copies that a read has found without their label inherited-from: no watch shows when
 	// such a copy is gone.
 	unlabelled map[copies.Slot]string
@@ -34,20 +33,6 @@ type objects struct {
 	sought map[copies.Slot]bool
 	// bodies is what the last read of each source has shown.
 	bodies map[copies.Slot]readVersion
-}
-
-// watchedPlace names a watch of copies by its kind and namespace; the namespace is Everywhere for a watch of the whole
-// cluster.
-type watchedPlace struct {
-	kind      schema.GroupKind
-	namespace string
-}
-
-func (o *objects) watchedPlaceOf(kind schema.GroupKind, namespace string) watchedPlace {
-	if k := o.watches.kindOf(kind); o.world.Sights.IsNarrow(kind) && !k.showsCopiesWide() {
-		return watchedPlace{kind, namespace}
-	}
-	return watchedPlace{kind, copies.Everywhere}
 }
 
 func (w Watch) slotOf(object *metav1.PartialObjectMetadata) copies.Slot {
@@ -81,117 +66,154 @@ func (o *objects) changeNamespaces(namespaces []string) {
 	}
 }
 
+// shown is an object as a watch shows it: as a source, as a copy, or as neither.
+type shown struct {
+	source *copies.Source
+	copy   *metav1.PartialObjectMetadata
+	// lacksLabel reports that the copy has no label inherited-from, so it has drifted.
+	lacksLabel bool
+}
+
+func (o *objects) judge(watch Watch, object *metav1.PartialObjectMetadata) (is shown) {
+	slot := watch.slotOf(object)
+	if watch.Role == SourcesAndCopies {
+		if is.copy = o.findUnlabelled(slot, object); is.copy != nil {
+			is.lacksLabel = true
+			return is
+		}
+	}
+	if _, labelled := object.Labels[v1alpha1.LabelInheritedFrom]; labelled && watch.Role.showsCopies() {
+		is.copy = object
+	}
+	if source, ok := o.settings.Rules.SourceOf(slot, object, o.watches.kindOf(watch.Kind).Mode); ok && watch.Role.showsSources() {
+		is.source = source
+	}
+	return is
+}
+
 func (o *objects) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
-	o.recordNewest(watch, object.Namespace, object.ResourceVersion)
-	if watch.Role == SourcesAndCopies && o.takeUnlabelled(watch, object) {
-		return
-	}
+	t, is := o.ofKind(watch.Kind), o.judge(watch, object)
 	if watch.Role.showsSources() {
-		o.takeSource(watch, object)
+		show := t.sources.Show
+		if is.source == nil {
+			show = t.sources.Hide
+		}
+		if c, changed := show(shownSource{object, is.source}); changed {
+			o.noteSource(t.slotAt(c.Place), c)
+		}
 	}
-	if watch.Role.showsCopies() {
-		o.takeCopy(watch, object)
+	if !watch.Role.showsCopies() {
+		return
 	}
+	if is.copy == nil {
+		if c, changed := t.copies.Hide(shownCopy{object, nil}); changed {
+			o.noteCopy(t.slotAt(c.Place), c)
+		}
+		return
+	}
+	if c, changed := t.copies.Show(shownCopy{is.copy, nil}); changed {
+		o.noteCopy(t.slotAt(c.Place), c)
+	}
+	o.noteDrift(t, is)
 }
 
-func (o *objects) takeSource(watch Watch, object *metav1.PartialObjectMetadata) {
-	slot := watch.slotOf(object)
-	known := o.world.Sources.At(slot)
-	if known != nil && isPast(object, known.ResourceVersion) {
-		return
-	}
-	now, ok := o.settings.Rules.SourceOf(slot, object, o.watches.kindOf(watch.Kind).Mode)
-	if !ok {
-		o.dropSource(slot)
-		return
-	}
-	if known != nil && known.ResourceVersion == now.ResourceVersion {
-		return
-	}
+// noteSource is called when a source has come, has changed, or is gone.
+func (o *objects) noteSource(slot copies.Slot, c mirror.Change[copies.Source]) {
 	delete(o.sought, slot)
-	o.completeSource(slot, now)
-	o.world.PutSource(slot, now)
 	o.queueLimits(slot.Namespace)
+	if c.Is == nil {
+		o.troubles.recordInvalid(slot, nil)
+		delete(o.bodies, slot)
+		o.queueKeys(sourceTask(slot), slotKey(slot)) // slotKey: the source may have been in the way of a copy from above
+		return
+	}
 	o.queueKeys(sourceTask(slot))
-	o.measured.beginFanout(watch.Kind, slot)
+	o.measured.beginFanout(slot.Kind, slot)
 }
 
-func (o *objects) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
-	slot := watch.slotOf(object)
-	known := o.world.Copies.At(slot)
-	if known != nil && isPast(object, known.ResourceVersion) {
-		return
-	}
-	if _, labelled := object.Labels[v1alpha1.LabelInheritedFrom]; !labelled {
-		o.dropCopy(slot)
-		return
-	}
-	// Another object of the same name: nothing that was known of the old one holds.
-	if known != nil && known.UID != string(object.UID) {
-		known = nil
-	}
-	if known != nil && !forest.IsNewer(object.ResourceVersion, known.ResourceVersion) {
-		return // the answer to the operator's own write came before the watch
-	}
-	now := o.settings.Rules.CopyOf(slot, object)
-	if known != nil && known.Digest != 0 {
-		// A copy that this process has not written has no digest: its drift is found by Inspect.
-		now.Digest = o.settings.Rules.Digest(object)
-		now.Drifted = known.Drifted || now.Digest != known.Digest
-	}
-	o.putCopy(slot, now)
-}
-
-func (o *objects) putCopy(slot copies.Slot, now *copies.Copy) {
+// noteCopy is called when a copy has come, has changed, or is gone.
+func (o *objects) noteCopy(slot copies.Slot, c mirror.Change[copies.Copy]) {
 	delete(o.unlabelled, slot)
-	o.world.PutCopy(slot, now)
+	if c.Is == nil {
+		o.repairs.dropDrift(slot)
+		o.queueLimits(c.Was.From)
+	}
 	o.queueNaming(slot)
 	o.queueKeys(slotKey(slot))
+	// If other copies are still to go, the next plan raises the barrier again.
 	o.removals.endBarrier(slot.Namespace)
 }
 
-// isPast reports whether object is older than what is known of its place, also where that is another object of the name: a
-// watch that takes the place of another may begin with older versions than the other has shown.
-func isPast(object *metav1.PartialObjectMetadata, resourceVersion string) bool {
-	return forest.IsNewer(resourceVersion, object.ResourceVersion)
+// noteDrift records that the copy in a slot has lost its label, if what was shown is what is known.
+func (o *objects) noteDrift(t *table, is shown) {
+	if !is.lacksLabel || t.copies.Mark(mirror.PlaceOf(is.copy)) != mirror.MarkOf(is.copy) {
+		return
+	}
+	slot := t.slotAt(mirror.PlaceOf(is.copy))
+	known := o.world.Copies.At(slot)
+	known.Drifted = true
+	o.world.PutCopy(slot, known)
 }
 
 func (o *objects) takeEnd(e ObjectGone) {
-	o.recordNewest(e.Watch, e.Object.Namespace, e.Object.ResourceVersion)
-	slot, uid := e.slotOf(e.Object), string(e.Object.UID)
-	if c := o.unplaced[slot]; c != nil && c.UID == uid {
+	t, slot := o.ofKind(e.Kind), e.slotOf(e.Object)
+	if c := o.unplaced[slot]; c != nil && c.UID == string(e.Object.UID) {
 		delete(o.unplaced, slot)
 	}
-	if known := o.world.Sources.At(slot); e.Role.showsSources() && known != nil && known.UID == uid &&
-		!isPast(e.Object, known.ResourceVersion) {
-		o.dropSource(slot)
-		o.measured.beginFanout(slot.Kind, slot)
+	if e.Role.showsSources() {
+		if c, changed := t.sources.End(shownSource{e.Object, nil}); changed {
+			o.noteSource(slot, c)
+			o.measured.beginFanout(slot.Kind, slot)
+		}
 	}
-	if known := o.world.Copies.At(slot); e.Role.showsCopies() && known != nil && known.UID == uid &&
-		!isPast(e.Object, known.ResourceVersion) {
-		o.dropCopy(slot)
+	if e.Role.showsCopies() {
+		if c, changed := t.copies.End(shownCopy{e.Object, nil}); changed {
+			o.noteCopy(slot, c)
+		}
 	}
 }
 
 func (o *objects) takeList(l Listed) {
-	exists := make(map[copies.Slot]bool, len(l.Objects))
+	t := o.ofKind(l.Kind)
 	o.dropUnplaced(l.Watch, l.Namespace)
+	var sources []shownSource
+	var copied []shownCopy
+	var drifted []shown
 	for _, object := range l.Objects {
-		exists[l.slotOf(object)] = true
-		o.takeObject(l.Watch, object)
+		is := o.judge(l.Watch, object)
+		if is.source != nil {
+			sources = append(sources, shownSource{object, is.source})
+		}
+		if is.copy != nil {
+			copied = append(copied, shownCopy{is.copy, nil})
+		}
+		if is.lacksLabel {
+			drifted = append(drifted, is)
+		}
 	}
-	o.recordNewest(l.Watch, l.Namespace, l.ResourceVersion)
-	// Objects that are newer than the list, which another watch or an answer has shown, stay as they are.
-	sources, copied := o.world.KindIn(l.Kind, l.Namespace)
-	sources = slices.DeleteFunc(sources, func(slot copies.Slot) bool {
-		return forest.IsNewer(o.world.Sources.At(slot).ResourceVersion, l.ResourceVersion)
-	})
-	copied = slices.DeleteFunc(copied, func(slot copies.Slot) bool {
-		return forest.IsNewer(o.world.Copies.At(slot).ResourceVersion, l.ResourceVersion)
-	})
-	o.dropMissing(l.Watch, sources, copied, exists)
+	if l.Role.showsSources() {
+		o.noteSources(t, t.sources.List(l.Namespace, l.ResourceVersion, sources))
+	}
+	if l.Role.showsCopies() {
+		o.noteCopies(t, t.copies.List(l.Namespace, l.ResourceVersion, copied))
+	}
+	for _, is := range drifted {
+		o.noteDrift(t, is)
+	}
 	if l.Role.showsSources() {
 		o.seekDoubtful(l.Namespace, func(slot copies.Slot) bool { return slot.Kind == l.Kind && o.world.Loss(slot) == copies.Doubtful })
+	}
+}
+
+func (o *objects) noteSources(t *table, changes []mirror.Change[copies.Source]) {
+	for _, c := range changes {
+		o.noteSource(t.slotAt(c.Place), c)
+	}
+}
+
+func (o *objects) noteCopies(t *table, changes []mirror.Change[copies.Copy]) {
+	for _, c := range changes {
+		o.noteCopy(t.slotAt(c.Place), c)
 	}
 }
 
@@ -205,51 +227,11 @@ func (o *objects) seekDoubtful(namespace string, sought func(copies.Slot) bool) 
 	}
 }
 
-// dropMissing drops those of sources and copied that the watch would show, but that are not in exists.
-func (o *objects) dropMissing(watch Watch, sources, copied []copies.Slot, exists map[copies.Slot]bool) {
-	for _, slot := range sources {
-		if watch.Role.showsSources() && !exists[slot] {
-			o.dropSource(slot)
-		}
-	}
-	for _, slot := range copied {
-		if watch.Role.showsCopies() && !exists[slot] {
-			o.dropCopy(slot)
-		}
-	}
-}
-
-func (o *objects) dropSource(slot copies.Slot) {
-	if o.world.Sources.At(slot) == nil {
-		return
-	}
-	delete(o.sought, slot)
-	o.world.DeleteSource(slot)
-	o.troubles.recordInvalid(slot, nil)
-	delete(o.bodies, slot)
-	o.queueLimits(slot.Namespace)
-	o.queueKeys(sourceTask(slot), slotKey(slot)) // slotKey: the source may have been in the way of a copy from above
-}
-
+// dropCopy forgets a copy that no watch shows.
 func (o *objects) dropCopy(slot copies.Slot) {
-	known := o.world.Copies.At(slot)
-	if known == nil {
-		return
-	}
-	delete(o.unlabelled, slot)
-	o.repairs.dropDrift(slot)
-	o.world.DeleteCopy(slot)
-	o.queueLimits(known.From)
-	o.queueNaming(slot)
-	o.queueKeys(slotKey(slot))
-	// If other copies are still to go, the next plan raises the barrier again.
-	o.removals.endBarrier(slot.Namespace)
-}
-
-// recordNewest records the resourceVersion of an object or of a list that a watch of copies has shown in namespace.
-func (o *objects) recordNewest(watch Watch, namespace, resourceVersion string) {
-	if watch.Role.showsCopies() {
-		o.newest.Record(o.watchedPlaceOf(watch.Kind, namespace), resourceVersion)
+	if known := o.world.Copies.At(slot); known != nil {
+		o.world.DeleteCopy(slot)
+		o.noteCopy(slot, mirror.Change[copies.Copy]{Was: known})
 	}
 }
 
@@ -286,7 +268,7 @@ func (o *objects) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChange
 	ended := now.State == watchset.Pending && now.Err == nil && namespace != copies.Everywhere
 	switch {
 	case ended && wasWide: // the watch of the whole cluster shows what this watch has shown
-		delete(o.newest, watchedPlace{c.Kind, namespace})
+		o.ofKind(c.Kind).endWatch(c.Role, namespace)
 		o.watches.setSight(c.Watch, namespace, copies.Awaited)
 	case ended:
 		o.dropNamespace(c.Watch, namespace)
@@ -309,37 +291,52 @@ func (o *objects) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChange
 // not followed, because no other watch would show when such an object goes. No slot or source is queued, because the
 // objects may still exist.
 func (o *objects) dropElsewhere(watch Watch) {
-	sources, copied := o.world.KindIn(watch.Kind, copies.Everywhere)
-	followed := o.watches.findFollowed()
+	t, followed := o.ofKind(watch.Kind), o.watches.findFollowed()
 	isElsewhere := func(slot copies.Slot) bool { _, is := followed[slot.Namespace]; return !is }
 	before := o.out.countKeys()
 	maps.DeleteFunc(o.unplaced, func(slot copies.Slot, _ *copies.Copy) bool { return slot.Kind == watch.Kind && isElsewhere(slot) })
-	for _, slot := range sources {
-		if watch.Role.showsSources() && isElsewhere(slot) {
-			o.dropSource(slot)
+	sources, copied := o.world.KindIn(watch.Kind, copies.Everywhere)
+	for _, slot := range append(sources, copied...) {
+		if isElsewhere(slot) {
+			o.forgetNamespace(t, watch.Role, slot.Namespace)
 		}
 	}
-	for _, slot := range copied {
-		if watch.Role.showsCopies() && isElsewhere(slot) {
-			o.dropCopy(slot)
-			delete(o.newest, o.watchedPlaceOf(slot.Kind, slot.Namespace))
-		}
-	}
+	t.endWatch(watch.Role, copies.Everywhere)
 	o.out.dropKeysSince(before)
+}
+
+// forgetNamespace forgets what a watch has shown of a namespace.
+func (o *objects) forgetNamespace(t *table, role Role, namespace string) {
+	if role.showsSources() {
+		o.noteSources(t, t.sources.SetBlind(namespace, ""))
+	}
+	if role.showsCopies() {
+		o.noteCopies(t, t.copies.SetBlind(namespace, ""))
+	}
+	t.endWatch(role, namespace)
 }
 
 // dropNamespace drops what a watch has shown of a namespace that it does not show any more. Slots and sources are
 // queued only if the namespace itself is gone: otherwise the dropped objects may still exist.
 func (o *objects) dropNamespace(watch Watch, namespace string) {
 	o.world.Sights.Set(watch.Kind, namespace, watch.Role.showsSources(), watch.Role.showsCopies(), copies.Awaited)
-	sources, copied := o.world.KindIn(watch.Kind, namespace)
 	before := o.out.countKeys()
 	o.dropUnplaced(watch, namespace)
-	o.dropMissing(watch, sources, copied, nil)
-	if watch.Role.showsCopies() {
-		delete(o.newest, o.watchedPlaceOf(watch.Kind, namespace))
-	}
+	o.forgetNamespace(o.ofKind(watch.Kind), watch.Role, namespace)
 	if o.world.Forest.Namespace(namespace) != nil {
 		o.out.dropKeysSince(before)
+	}
+}
+
+// forgetReplaced voids the answers to requests about namespaces that are gone, or were made anew, since the requests began.
+func (o *objects) forgetReplaced(before, now *forest.Snapshot, namespaces []string) {
+	for _, name := range namespaces {
+		was, is := before.Namespace(name), now.Namespace(name)
+		if was == nil || is != nil && is.UID == was.UID {
+			continue
+		}
+		for _, t := range o.tables {
+			t.copies.ForgetNamespace(name, "")
+		}
 	}
 }

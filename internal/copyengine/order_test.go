@@ -219,7 +219,11 @@ func TestConflicts(t *testing.T) {
 // A read must not count if a watch has already shown a newer version, or that the object is gone.
 func TestLateAnswers(t *testing.T) {
 	late := func(answer func(*scenario) copyengine.Input, want ...string) step {
-		return step{func(s *scenario) []string { s.requests = nil; return s.apply(answer(s)) }, want}
+		return step{func(s *scenario) []string {
+			input := answer(s)
+			s.requests = nil
+			return s.apply(input)
+		}, want}
 	}
 	var found copyengine.Result
 	table(t, acme(), map[string]tableCase{
@@ -228,10 +232,8 @@ func TestLateAnswers(t *testing.T) {
 			done(func(a *apiServer) { found.Found = a.objects[at("a")].meta }),
 			done(remove(at("a"))), shown("queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
-			late(func(*scenario) copyengine.Input {
-				return copyengine.CopyWritten{
-					WriteCopy: copyengine.WriteCopy{Slot: at("a"), Action: copies.Action{Verb: copies.Create, Source: at("acme")}},
-					Result:    found}
+			late(func(s *scenario) copyengine.Input {
+				return copyengine.CopyWritten{WriteCopy: s.requests[0].(copyengine.WriteCopy), Result: found}
 			}, "queue Secret a/s"),
 			startedSlot(at("a"), "create Secret a/s"),
 		}},

@@ -25,6 +25,8 @@ import (
 	"iter"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/fairqueue"
@@ -61,7 +63,7 @@ func NewState(f *forest.Snapshot, settings Settings) *State {
 	m := &measured{core: c, watches: w, fanouts: newFanouts(), moves: moves{}}
 	r := &repairs{core: c, events: e, found: map[copies.Slot]DriftSource{}, known: copies.NewRepairs()}
 	fails := &failures{core: c, events: e, measured: m, troubles: t}
-	o := &objects{core: c, measured: m, removals: gone, repairs: r, troubles: t, watches: w, newest: copies.Newest[watchedPlace]{},
+	o := &objects{core: c, measured: m, removals: gone, repairs: r, troubles: t, watches: w, tables: map[schema.GroupKind]*table{},
 		unlabelled: map[copies.Slot]string{}, unplaced: map[copies.Slot]*copies.Copy{}, sought: map[copies.Slot]bool{},
 		bodies: map[copies.Slot]readVersion{}}
 	return &State{
@@ -174,7 +176,8 @@ func (c RemovalChecked) applyTo(s *State) {
 	switch {
 	case c.Err == nil && s.world.Plan(c.Slot).Verb == copies.Delete:
 		s.removals.beginRemoval(c.Slot.Namespace)
-		s.emitOutput(WriteCopy{Slot: c.Slot, Resource: s.watches.kindOf(c.Slot.Kind).resource, Action: c.Action, Over: c.Over})
+		s.emitOutput(WriteCopy{Slot: c.Slot, Resource: s.watches.kindOf(c.Slot.Kind).resource, Action: c.Action, Over: c.Over,
+			flight: s.objects.beginWrite(c.Slot)})
 		return
 	case c.Err == nil: // another worker's read of the namespaces above has shown what the watch will show later
 		c.Err = copies.ErrBehind
@@ -196,6 +199,7 @@ func (c CopyWritten) applyTo(s *State) {
 
 func (c ForestChanged) applyTo(s *State) {
 	// First, because all that follows plans by the new forest.
+	s.objects.forgetReplaced(s.world.Forest, c.New, c.Namespaces)
 	s.world.Forest = c.New
 	s.watches.recordDeparted(c)
 	s.objects.changeNamespaces(c.Namespaces)
@@ -331,8 +335,8 @@ func (s *State) startSlot(slot copies.Slot) {
 		s.emitOutput(CheckRemoval{Slot: slot, Action: action, Over: over})
 	default:
 		// A slot whose last try found an object is probed by a read of metadata, not by another POST (PROP-I10).
-		s.emitOutput(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == copies.Create &&
-			s.troubles.troubleAt(slot).isBlocked()})
+		s.emitOutput(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, flight: s.objects.beginWrite(slot),
+			Probe: action.Verb == copies.Create && s.troubles.troubleAt(slot).isBlocked()})
 	}
 }
 

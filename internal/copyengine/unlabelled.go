@@ -7,19 +7,19 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/mirror"
 )
 
 // This file is about copies without their label inherited-from, as a watch of every object shows them.
 
-// takeUnlabelled takes in a copy without its label inherited-from as a copy that has drifted, and reports whether the
-// object is one. A watch of every object goes on to show such a copy, so that it can be repaired at once. In a watch of
-// labelled objects it merely disappears, and the POST that follows finds it.
-func (o *objects) takeUnlabelled(watch Watch, object *metav1.PartialObjectMetadata) bool {
-	slot := watch.slotOf(object)
+// findUnlabelled returns the object with its label if it is a copy without its label inherited-from; nil for any other. A
+// watch of every object goes on to show such a copy, so that it can be repaired at once. In a watch of labelled objects it
+// merely disappears, and the POST that follows finds it.
+func (o *objects) findUnlabelled(slot copies.Slot, object *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	delete(o.unplaced, slot)
 	hash := copies.UnlabelledHash(object)
 	if hash.Place == "" {
-		return false
+		return nil
 	}
 	from := hash.FindSource(o.world.Forest, slot)
 	// The forest may be ahead: the namespace has moved since.
@@ -29,17 +29,11 @@ func (o *objects) takeUnlabelled(watch Watch, object *metav1.PartialObjectMetada
 	}
 	if from == "" {
 		o.unplaced[slot] = o.settings.Rules.CopyOf(slot, object)
-		return false
+		return nil
 	}
 	object = object.DeepCopy()
 	metav1.SetMetaDataLabel(&object.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
-	o.takeCopy(watch, object)
-	if known := o.world.Copies.At(slot); known != nil && known.ResourceVersion == object.ResourceVersion {
-		known.Drifted = true
-		o.world.PutCopy(slot, known)
-	}
-	o.dropSource(slot)
-	return true
+	return object
 }
 
 // placeUnlabelled takes in an unplaced object if the forest shows its source by now.
@@ -52,7 +46,8 @@ func (o *objects) placeUnlabelled(slot copies.Slot) {
 	delete(o.unplaced, slot)
 	if o.world.Copies.At(slot) == nil { // else an answer has shown a newer version
 		c.From, c.Ours, c.Drifted = from, true, true
-		o.putCopy(slot, c)
+		o.world.PutCopy(slot, c)
+		o.noteCopy(slot, mirror.Change[copies.Copy]{Is: c})
 	}
 }
 

@@ -12,9 +12,15 @@ type answers struct {
 
 // takeResult records the result of the requests for one target. So the next plan uses it before the watch shows it.
 func (a *answers) takeResult(c CopyWritten) {
-	switch found := c.Answer; {
-	case found.Absent, found.Written != nil && found.Written.Labels[v1alpha1.LabelDistributedBy] == "": // gone, or handed back
-		a.takeAbsent(c)
+	found := c.Answer
+	if showsNoCopy := !found.Absent && found.Written == nil && found.Found == nil; showsNoCopy {
+		a.copies.endFlight(c.Slot, c.flight)
+	}
+	switch {
+	case found.Absent:
+		a.takeAbsent(c, a.copies.takeAbsent(c.Slot, c.flight))
+	case found.Written != nil && found.Written.Labels[v1alpha1.LabelDistributedBy] == "": // handed back
+		a.takeAbsent(c, a.copies.takeReleased(c.Slot, c.flight))
 	case found.Written != nil:
 		a.takeWritten(c)
 	case found.Found != nil:
@@ -39,11 +45,9 @@ func (a *answers) takeResult(c CopyWritten) {
 }
 
 // takeAbsent removes the copy or the obstacle for which the write was planned, after the API server's answer that it is
-// gone or no copy any more. A watch may have shown another object in the slot since.
-func (a *answers) takeAbsent(c CopyWritten) {
-	if c.Copy != nil {
-		a.runs.queueVanished(a.copies.dropUID(c.Slot, c.Copy.UID))
-	}
+// gone or no copy any more. A watch may have shown another object in the slot since. keys are those that the loss of the copy concerns.
+func (a *answers) takeAbsent(c CopyWritten, keys []Key) {
+	a.runs.queueVanished(keys)
 	if c.run != nil && c.Action.Conflict != nil {
 		c.run.obstacles.dropGone(c.Slot.Namespace, c.Action.Conflict.UID)
 	}
@@ -54,7 +58,7 @@ func (a *answers) takeAbsent(c CopyWritten) {
 // operator's name.
 func (a *answers) takeWritten(c CopyWritten) {
 	revert := c.Distribution != nil && c.Distribution.Drift == v1alpha1.DriftRevert
-	if a.copies.takeWritten(c.Slot, c.Answer.Written, !revert) {
+	if a.copies.takeWritten(c.Slot, c.flight, c.Answer.Written, !revert) {
 		for name := range a.copies.findWanting(c.Slot) {
 			if r := a.runs.at(name); r != nil {
 				r.obstacles.dropOlder(c.Slot.Namespace, c.Answer.Written.ResourceVersion)
@@ -74,9 +78,10 @@ func (a *answers) takeWritten(c CopyWritten) {
 func (a *answers) takeFound(c CopyWritten) {
 	o := readObstacle(a.options.Covered, c.Slot.Kind, c.Answer.Found)
 	if o == nil {
-		a.queueKeys(a.copies.takeFound(c.Slot, c.Answer.Found)...)
+		a.queueKeys(a.copies.takeFound(c.Slot, c.flight, c.Answer.Found)...)
 		return
 	}
+	a.copies.endFlight(c.Slot, c.flight)
 	if r := a.runs.at(c.by); r != nil && r == c.run && r.Problem == "" {
 		if r.obstacles.isPast(c.Slot.Namespace, o) { // no watch would show again that it is gone
 			a.queueAfter(c.key(), a.options.Timing.TransientMin)

@@ -79,6 +79,38 @@ func TestAStartTakesBackNothing(t *testing.T) {
 	}
 }
 
+func TestAStartTakesBackNoFailure(t *testing.T) {
+	for name, change := range map[string]func(c *cluster){
+		"DIST-D131 after a restart, a copy that the API server refuses stays reported; the status is not written": func(*cluster) {},
+		"DIST-D131 after a restart, a failure that is over is reported as over, in one write of the status":       (*cluster).acceptAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "d0", "d1")
+			c.refuse = func(_ Verb, slot copies.Slot) error {
+				if slot.Namespace == "d1" {
+					return apierrors.NewForbidden(resource.GroupResource(), slot.Name, errors.New("exceeded quota: objects"))
+				}
+				return nil
+			}
+			c.distribute("new")
+			c.settle(time.Minute)
+			if c.status().Failed != 1 {
+				t.Fatalf("%+v", c.status())
+			}
+			change(c)
+			want, statuses := c.status().Failed, c.statuses
+			if c.refuse == nil {
+				want, statuses = 0, statuses+1
+			}
+			c.start()
+			c.settle(time.Minute)
+			if got := c.status().Failed; got != want || c.statuses != statuses {
+				t.Errorf("%d copies failed, want %d; the status was written %d times, want %d", got, want, c.statuses, statuses)
+			}
+		})
+	}
+}
+
 // immutable is the API server's answer to a change of an immutable object.
 var immutable = apierrors.NewInvalid(configMaps.GroupKind(), "settings",
 	field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})

@@ -1,11 +1,15 @@
 package distribute
 
 import (
+	"iter"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
-	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/mirror"
 )
 
 // Family names all objects of one kind and name, in any namespace: the copies of a template are one family.
@@ -30,13 +34,13 @@ func (of Family) Slot(namespace string) copies.Slot {
 type copyTable struct {
 	*Copies
 	wantedBy map[Family]map[string]bool // distributions that want this kind and name
-	newest   copies.Newest[schema.GroupKind]
+	kinds    map[schema.GroupKind]mirrored
 	reader   *Reader
 }
 
 // newCopyTable returns an empty table. nameOf returns the string to keep for the name of a namespace.
 func newCopyTable(nameOf func(namespace string) string) *copyTable {
-	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, copies.Newest[schema.GroupKind]{}, NewReader()}
+	return &copyTable{NewCopies(nameOf), map[Family]map[string]bool{}, map[schema.GroupKind]mirrored{}, NewReader()}
 }
 
 // addWanted records that a distribution wants copies of this kind and name.
@@ -54,43 +58,82 @@ func (t *copyTable) unwantCopies(of Family, name string) {
 	}
 }
 
+// mirrored decides what of that which watches and answers show of a kind's copies counts.
+type mirrored = *mirror.Table[shownCopy, Copy]
+
+// shownCopy is a copy as a watch shows it, or as the answer to a write of the operator's own has it: then with what is kept of it.
+type shownCopy struct {
+	*metav1.PartialObjectMetadata
+	written *Copy
+}
+
+func (t *copyTable) ofKind(gk schema.GroupKind) mirrored {
+	if t.kinds[gk] == nil {
+		t.kinds[gk] = mirror.NewOver(copyStore{t.Copies, gk}, func(s shownCopy) Copy {
+			if s.written != nil {
+				return *s.written
+			}
+			return *t.copyOf(slotOf(gk, s.PartialObjectMetadata), s.PartialObjectMetadata)
+		})
+	}
+	return t.kinds[gk]
+}
+
+// copyOf returns what is kept of a copy that a watch shows.
+func (t *copyTable) copyOf(slot copies.Slot, meta *metav1.PartialObjectMetadata) *Copy {
+	one, known := t.reader.Copy(slot, meta), t.At(slot)
+	if known != nil && known.UID == one.UID && known.Known {
+		one.Known, one.Drifted = true, known.Drifted || one.Digest != known.Digest
+	}
+	return one
+}
+
+// begin is called before a write of a slot is requested.
+func (t *copyTable) begin(slot copies.Slot) *mirror.Flight {
+	return t.ofKind(slot.Kind).Begin(placeOf(slot))
+}
+
+// forgetNamespace is called when a namespace is gone, or was made anew.
+func (t *copyTable) forgetNamespace(namespace string) {
+	for _, of := range t.kinds {
+		of.ForgetNamespace(namespace, "")
+	}
+}
+
 // replaceCopies makes the table hold exactly the listed copies of a kind.
 func (t *copyTable) replaceCopies(l CopiesListed) (keys []Key) {
-	t.newest.Record(l.Kind, l.ResourceVersion)
-	there := make(map[copies.Slot]bool, len(l.Objects))
+	all := make([]shownCopy, 0, len(l.Objects))
 	for _, meta := range l.Objects {
-		there[slotOf(l.Kind, meta)] = true
-		keys = append(keys, t.takeCopy(l.Kind, meta)...)
+		all = append(all, shownCopy{meta, nil})
 	}
-	for slot := range t.All() {
-		if slot.Kind == l.Kind && !there[slot] {
-			keys = append(keys, t.dropCopy(slot)...)
-		}
+	for _, c := range t.ofKind(l.Kind).List(mirror.Everywhere, l.ResourceVersion, all) {
+		keys = append(keys, t.keysOfChange(l.Kind, c, true)...)
 	}
 	return keys
 }
 
-// takeCopy puts a copy that a list or watch shows into the table, unless the table has a newer version.
+// takeCopy puts a copy that a watch shows into the table, unless the table has a newer version.
 func (t *copyTable) takeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
-	t.newest.Record(gk, meta.ResourceVersion)
-	slot := slotOf(gk, meta)
-	known := t.At(slot)
-	if known != nil && !forest.IsNewer(meta.ResourceVersion, known.ResourceVersion) {
-		return nil // the answer to the operator's own write came first, or this is of an object that was there before
-	}
-	known = t.atUID(slot, string(meta.UID))
-	one := t.reader.Copy(slot, meta)
-	if known != nil && known.Known {
-		one.Known, one.Drifted = true, known.Drifted || one.Digest != known.Digest
-	}
-	t.Put(slot, one)
-	return t.keysOf(slot, one.By)
+	c, changed := t.ofKind(gk).Show(shownCopy{meta, nil})
+	return t.keysOfChange(gk, c, changed)
 }
 
 // removeCopy removes a copy that a watch has reported as deleted.
 func (t *copyTable) removeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []Key {
-	t.newest.Record(gk, meta.ResourceVersion)
-	return t.dropUID(slotOf(gk, meta), string(meta.UID))
+	c, changed := t.ofKind(gk).End(shownCopy{meta, nil})
+	return t.keysOfChange(gk, c, changed)
+}
+
+// keysOfChange returns the keys of the targets that a change concerns; none if nothing has changed.
+func (t *copyTable) keysOfChange(gk schema.GroupKind, c mirror.Change[Copy], changed bool) []Key {
+	slot := copies.Slot{Kind: gk, Namespace: c.Place.Namespace, Name: c.Place.Name}
+	switch {
+	case !changed:
+		return nil
+	case c.Is == nil:
+		return t.keysOf(slot, c.Was.By)
+	}
+	return t.keysOf(slot, c.Is.By)
 }
 
 func slotOf(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) copies.Slot {
@@ -108,18 +151,21 @@ func (t *copyTable) atUID(slot copies.Slot, uid string) *Copy {
 	return nil
 }
 
-// dropUID removes the copy in slot if it has this UID.
-func (t *copyTable) dropUID(slot copies.Slot, uid string) []Key {
-	if t.atUID(slot, uid) == nil {
-		return nil
-	}
-	return t.dropCopy(slot)
+// takeAbsent takes in that the copy for which a write was planned is gone.
+func (t *copyTable) takeAbsent(slot copies.Slot, flight *mirror.Flight) []Key {
+	c, changed := t.ofKind(slot.Kind).Absent(flight)
+	return t.keysOfChange(slot.Kind, c, changed)
 }
 
-func (t *copyTable) dropCopy(slot copies.Slot) []Key {
-	by := t.At(slot).By
-	t.Delete(slot)
-	return t.keysOf(slot, by)
+// takeReleased takes in that the copy for which a write was planned is no copy any more.
+func (t *copyTable) takeReleased(slot copies.Slot, flight *mirror.Flight) []Key {
+	c, changed := t.ofKind(slot.Kind).Deleted(flight)
+	return t.keysOfChange(slot.Kind, c, changed)
+}
+
+// endFlight ends a request whose answer shows no copy.
+func (t *copyTable) endFlight(slot copies.Slot, flight *mirror.Flight) {
+	t.ofKind(slot.Kind).Refused(flight)
 }
 
 // keysOf returns the keys of slot's namespace for all distributions that want slot, and for by, which wrote there.
@@ -136,38 +182,39 @@ func (t *copyTable) keysOf(slot copies.Slot, by string) []Key {
 // takeWritten puts the answer to the operator's own write into the table, so that the next plan knows it before a watch
 // does. known reports that the copy's content need not be read. The result is false if a watch has already shown a
 // newer version, or the deletion.
-func (t *copyTable) takeWritten(slot copies.Slot, meta *metav1.PartialObjectMetadata, known bool) bool {
-	one, watched := t.reader.Copy(slot, meta), t.At(slot)
+func (t *copyTable) takeWritten(slot copies.Slot, flight *mirror.Flight, meta *metav1.PartialObjectMetadata, known bool) bool {
+	of, one := t.ofKind(slot.Kind), t.reader.Copy(slot, meta)
 	one.Known = known
-	switch {
-	case watched != nil && watched.UID != one.UID && forest.IsNewer(watched.ResourceVersion, one.ResourceVersion):
-		return false // the watch has shown another copy, which came after this one
-	case watched != nil && forest.IsNewer(watched.ResourceVersion, one.ResourceVersion):
-		watched.Drifted = watched.Drifted || watched.Digest != one.Digest // somebody wrote after the operator, and the watch has shown that
+	_, changed := of.Answered(flight, shownCopy{meta, one})
+	switch now := of.Mark(placeOf(slot)); {
+	case changed:
+	case now == mirror.MarkOf(meta): // the watch was faster, but does not know what was written
+		t.Put(slot, one)
+	case now.UID == meta.UID: // somebody wrote after the operator, and the watch has shown that
+		watched := t.At(slot)
+		watched.Drifted = watched.Drifted || watched.Digest != one.Digest
 		t.Put(slot, watched)
 		return false
-	case watched == nil && t.newest.IsPast(slot.Kind, one.ResourceVersion):
-		return false // the watch is past this version, so the copy has been deleted since
+	default:
+		return false
 	}
-	t.Put(slot, one)
 	return true
 }
 
 // takeFound puts a copy into the table that was found in a slot where the table had none.
-func (t *copyTable) takeFound(slot copies.Slot, meta *metav1.PartialObjectMetadata) []Key {
+func (t *copyTable) takeFound(slot copies.Slot, flight *mirror.Flight, meta *metav1.PartialObjectMetadata) []Key {
+	of := t.ofKind(slot.Kind)
 	if t.At(slot) != nil {
+		of.Refused(flight)
 		return nil
 	}
-	one := t.reader.Copy(slot, meta)
-	if !t.newest.IsPast(slot.Kind, meta.ResourceVersion) { // else the copy has gone since: the keys lead to another try
-		t.Put(slot, one)
-	}
-	return t.keysOf(slot, one.By)
+	of.Answered(flight, shownCopy{meta, nil}) // where the copy has gone since, the keys lead to another try
+	return t.keysOf(slot, meta.Labels[v1alpha1.LabelDistributedBy])
 }
 
 // changeCopy changes the copy in slot, if it is still this version of this object.
 func (t *copyTable) changeCopy(slot copies.Slot, uid, resourceVersion string, change func(*Copy)) {
-	if known := t.atUID(slot, uid); known != nil && known.ResourceVersion == resourceVersion {
+	if known := t.At(slot); known != nil && t.ofKind(slot.Kind).Mark(placeOf(slot)) == markOf(uid, resourceVersion) {
 		change(known)
 		t.Put(slot, known)
 	}
@@ -193,4 +240,47 @@ func (t *copyTable) findLeft(by string) (keys []Key) {
 		}
 	}
 	return keys
+}
+
+// copyStore holds the copies of a kind.
+type copyStore struct {
+	*Copies
+	kind schema.GroupKind
+}
+
+func (s copyStore) slotAt(p mirror.Place) copies.Slot {
+	return copies.Slot{Kind: s.kind, Namespace: p.Namespace, Name: p.Name}
+}
+
+func (s copyStore) At(p mirror.Place) (*Copy, mirror.Mark) {
+	if known := s.Copies.At(s.slotAt(p)); known != nil {
+		return known, markOf(known.UID, known.ResourceVersion)
+	}
+	return nil, mirror.Mark{}
+}
+
+func (s copyStore) In(namespace string) iter.Seq2[mirror.Place, *Copy] {
+	all := s.All()
+	if namespace != mirror.Everywhere {
+		all = s.Copies.In(namespace)
+	}
+	return func(yield func(mirror.Place, *Copy) bool) {
+		for slot, one := range all {
+			if slot.Kind == s.kind && !yield(placeOf(slot), one) {
+				return
+			}
+		}
+	}
+}
+
+func (s copyStore) Put(p mirror.Place, _ mirror.Mark, one Copy) { s.Copies.Put(s.slotAt(p), &one) }
+
+func (s copyStore) Drop(p mirror.Place) { s.Delete(s.slotAt(p)) }
+
+func placeOf(slot copies.Slot) mirror.Place {
+	return mirror.Place{Namespace: slot.Namespace, Name: slot.Name}
+}
+
+func markOf(uid, resourceVersion string) mirror.Mark {
+	return mirror.Mark{UID: types.UID(uid), Version: resourceVersion}
 }

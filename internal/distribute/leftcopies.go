@@ -22,7 +22,8 @@ func (f *leftCopies) startKey(k Key) {
 	for slot, one := range f.copies.In(k.Namespace) {
 		kind, verb := f.kinds.findKind(slot.Kind), PlanLeft(one)
 		if one.By == k.Distribution && verb != Nothing && kind.state == copies.KindActive {
-			f.emitOutput(WriteCopy{Slot: slot, Resource: kind.resource, Action: Action{Verb: verb}, Copy: one, by: k.Distribution})
+			f.emitOutput(WriteCopy{Slot: slot, Resource: kind.resource, Action: Action{Verb: verb}, Copy: one, by: k.Distribution,
+				flight: f.copies.begin(slot)})
 			return
 		}
 	}

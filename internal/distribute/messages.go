@@ -9,6 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/mirror"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -194,8 +195,9 @@ type WriteCopy struct {
 	// the garbage collector.
 	Confirm bool
 
-	by  string // the name of the distribution
-	run *run   // nil for a distribution that is deleted
+	by     string         // the name of the distribution
+	run    *run           // nil for a distribution that is deleted
+	flight *mirror.Flight // dates what the answer shows
 }
 
 func (ListObstacles) isRequest() {}

@@ -62,6 +62,11 @@ func (r *report) hasRefusal(namespace string) bool {
 	})
 }
 
+// hasFailure reports whether the status says that the write of the copy in a namespace failed.
+func (r *report) hasFailure(namespace string) bool {
+	return slices.ContainsFunc(r.status.FailedNamespaces, func(one v1alpha1.FailedNamespace) bool { return one.Name == namespace })
+}
+
 // reports has statuses written.
 type reports struct {
 	*core

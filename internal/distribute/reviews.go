@@ -68,19 +68,20 @@ func (rs *reviews) reviewRun(r *run, looked bool) {
 		return
 	}
 	rs.queueWrites(r, found.Results)
-	if !r.isExamining(found.Results) {
+	if !rs.isExamining(r, found.Results) {
 		rs.reports.requestWrite(r, found, false)
 	}
 }
 
 // isExamining reports whether it is still to be found out, for the first time since this process started or the spec
-// changed, why an obstacle can't be taken over: by reading it, or by the overwriting that the API server refused
-// before. The status is not written before that.
-func (r *run) isExamining(results []Result) bool {
-	// Otherwise each start would remove for a moment what the status reports about the obstacle (DIST-D112).
+// changed, why a copy can't be written: by reading the obstacle, or by the write that the API server refused before. The
+// status is not written before that.
+func (rs *reviews) isExamining(r *run, results []Result) bool {
+	// Otherwise each start would remove for a moment what the status reports about the obstacle (DIST-D112) or the failure (DIST-D131).
 	return r.Distributes() && slices.ContainsFunc(results, func(one Result) bool {
-		examines := one.Verb == Examine || one.Verb == Overwrite && r.report.hasRefusal(one.Namespace)
-		return examines && r.troubles.isUntried(one.Namespace)
+		examines := one.Verb == Examine || one.Verb == Overwrite && r.report.hasRefusal(one.Namespace) ||
+			one.Verb != Nothing && r.report.hasFailure(one.Namespace)
+		return examines && r.troubles.isUntried(one.Namespace) && !rs.waits(r, one)
 	})
 }
 
@@ -118,12 +119,16 @@ func (rs *reviews) queueWrites(r *run, results []Result) {
 	var keys []Key
 	for _, one := range results {
 		key := Key{r.Name, one.Namespace}
-		waits := r.troubles.untilNext(one.Namespace, rs.now) > 0 || rs.outcomes.loopWait(r, one.Namespace, one.Action, one.copy) > 0
-		if one.Verb != Nothing && !rs.isQueued(key) && !waits {
+		if one.Verb != Nothing && !rs.isQueued(key) && !rs.waits(r, one) {
 			keys = append(keys, key)
 		}
 	}
 	rs.queueKeys(keys...)
+}
+
+// waits reports whether a planned write must wait: for a retry, or because somebody changes the copy in a loop.
+func (rs *reviews) waits(r *run, one Result) bool {
+	return r.troubles.untilNext(one.Namespace, rs.now) > 0 || rs.outcomes.loopWait(r, one.Namespace, one.Action, one.copy) > 0
 }
 
 // decideWrites decides what may be written now, and returns the review that the status reports. results is what planAll

@@ -31,19 +31,20 @@ var (
 // cluster is a small model of an API server with ConfigMaps and ResourceDistributions, and the State of a leader that works on them. Its
 // clock advances only when nothing is left to do but to wait.
 type cluster struct {
-	t       testing.TB
-	state   *State
-	now     time.Time
-	forest  *forest.Snapshot
-	version int
-	objects map[string]map[string]any // ConfigMaps by namespace/name
-	rds     map[string]*v1alpha1.ResourceDistribution
-	events  []Input // what the watches have not shown yet, the oldest first
-	queue   []Key
-	later   map[Key]time.Time // when keys that are put off are due
-	writes  []string
-	reports []string // Events, by reason
-	watches int      // the number of watches for obstacles
+	t        testing.TB
+	state    *State
+	now      time.Time
+	forest   *forest.Snapshot
+	version  int
+	objects  map[string]map[string]any // ConfigMaps by namespace/name
+	rds      map[string]*v1alpha1.ResourceDistribution
+	events   []Input // what the watches have not shown yet, the oldest first
+	queue    []Key
+	later    map[Key]time.Time // when keys that are put off are due
+	writes   []string
+	statuses int      // how often the status was written
+	reports  []string // Events, by reason
+	watches  int      // the number of watches for obstacles
 	// listFails is the error of each list of obstacles; nil if they succeed.
 	listFails error
 	// unwatched is the status of the watches of obstacles; the zero Status stands for Synced.
@@ -246,6 +247,7 @@ func (c *cluster) writeStatus(w WriteStatus) StatusWritten {
 	}
 	rd = rd.DeepCopy()
 	rd.Status = w.Status
+	c.statuses++
 	c.storeDistribution(rd)
 	return StatusWritten{WriteStatus: w, NewVersion: rd.ResourceVersion}
 }
@@ -361,6 +363,9 @@ func (c *cluster) data() map[string]string {
 	}
 	return all
 }
+
+// acceptAll has the API server accept every write from now on.
+func (c *cluster) acceptAll() { c.refuse = nil }
 
 // status returns the status of rd.
 func (c *cluster) status() v1alpha1.ResourceDistributionStatus { return c.rds["rd"].Status }

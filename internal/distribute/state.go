@@ -131,7 +131,7 @@ func NewState(f *forest.Snapshot, o Options) *State {
 	return &State{
 		core: c, copies: table, kinds: k, outcomes: out, plans: p, runs: rs,
 		reviews: &reviews{core: c, left: left, kinds: k, outcomes: out, plans: p, reports: &reports{core: c, events: e}, runs: rs},
-		writes:  &writes{core: c, answers: found, left: left, kinds: k, outcomes: out, plans: p, runs: rs},
+		writes:  &writes{core: c, answers: found, copies: table, left: left, kinds: k, outcomes: out, plans: p, runs: rs},
 	}
 }
 
@@ -185,6 +185,11 @@ func (o DistributionGone) applyTo(s *State) {
 }
 
 func (c ForestChanged) applyTo(s *State) {
+	for _, name := range c.Namespaces {
+		if was, is := s.forest.Namespace(name), c.New.Namespace(name); was != nil && (is == nil || is.UID != was.UID) {
+			s.copies.forgetNamespace(name)
+		}
+	}
 	s.forest = c.New
 	gone := slices.DeleteFunc(slices.Clone(c.Namespaces), func(name string) bool { return c.New.Namespace(name) != nil })
 	for r := range s.runs.all() {

@@ -10,6 +10,7 @@ import (
 type writes struct {
 	*core
 	answers  *answers
+	copies   *copyTable
 	left     *leftCopies
 	kinds    *kinds
 	outcomes *outcomes
@@ -25,6 +26,7 @@ func (ws *writes) startTarget(k Key) {
 		return
 	}
 	if w, ok := ws.planWrite(r, k); ok && !ws.waitsForShare(w) && !ws.waitsInLoop(w) {
+		w.flight = ws.copies.begin(w.Slot)
 		ws.emitOutput(w)
 		return
 	}

@@ -1,9 +1,14 @@
 package mirror
 
-// Kept returns how many records the Table has, of objects that exist and of others.
+// Kept returns of how many places the Table knows something, and how many requests are under way.
 func (t *Table[O, V]) Kept() (count int) {
-	for _, all := range t.records {
-		count += len(all)
+	for p := range t.traces {
+		if t.At(p) == nil {
+			count++
+		}
+	}
+	for range t.All() {
+		count++
 	}
 	return count + len(t.flights)
 }

@@ -12,7 +12,8 @@
 //	R4 What is not higher than what the watch has shown of all objects, and is about a place where the watch shows none, is of an object that
 //	   has gone since. A late answer brought a deleted object back for ever.
 //	R5 A list ends what it does not have, except what is newer than the list. An answer may be faster than the list.
-//	R6 The watch's word about the end of an object counts only for what is not newer. The name may have been given again.
+//	R6 The watch's word about the end of an object counts only for that object, and for what is not newer. The name may have been given
+//	   again.
 //	R7 A read that finds nothing ends the object that was known when it began: UIDs never return. About any other it says nothing.
 //	R8 A deletion that was answered ends the version that it was guarded by. Where a finalizer keeps the object, a watch shows a newer one.
 //	R9 A write without an answer may be carried out yet. It is open until something newer than the version that guards it is known, or an
@@ -28,9 +29,7 @@
 package mirror
 
 import (
-	"cmp"
 	"iter"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,32 +43,32 @@ const Everywhere = ""
 // Place is where an object is. Namespace is "" for an object of the cluster.
 type Place = types.NamespacedName
 
+// Mark tells one version of one object from all others. The zero Mark is of no object.
+type Mark struct {
+	UID     types.UID
+	Version string
+}
+
+// MarkOf returns the Mark of an object as it was shown.
+func MarkOf(object metav1.Object) Mark { return Mark{object.GetUID(), object.GetResourceVersion()} }
+
 // Table holds the objects of one kind. O is an object as a watch or an answer shows it, V is what is kept of it.
 type Table[O metav1.Object, V any] struct {
 	door    func(O) V
-	records map[string][]*record[V] // by namespace, in the order of names
-	sights  map[string]*sight       // by the namespace of the watch
-	flights map[*Flight]bool        // the requests under way
+	store   Store[V]
+	traces  map[Place]*trace  // what is remembered of a place beside the object that is there
+	sights  map[string]*sight // by the namespace of the watch
+	flights map[*Flight]bool  // the requests under way
 }
 
-// record is what is known of one place.
-type record[V any] struct {
-	name    string
-	uid     types.UID
-	version string // of the object, or of its end; "" if neither is known
-	// there reports that the object exists, and value is what is kept of it.
-	there bool
-	value V
+// trace is what is remembered of a place beside the object that is there.
+type trace struct {
+	// Mark is that of the end of an object; zero if it is not known, or if there is an object.
+	Mark
 	// over reports that the UID never exists again, whatever version a watch shows.
 	over bool
-	// open is what guards a write without an answer, which may be carried out yet; nil if there is none.
-	open *guard
-}
-
-// guard is the UID and the version that a write asks for; "" and "" for a creation.
-type guard struct {
-	uid     types.UID
-	version string
+	// open is what guards a write without an answer, which may be carried out yet; nil if there is none. The guard of a creation is zero.
+	open *Mark
 }
 
 // Change is what was known of a place, and what is. A nil pointer means that there is no object.
@@ -81,30 +80,31 @@ type Change[V any] struct {
 // New returns an empty Table. door makes what is kept of an object: it copies fields, so that no annotation and no managedFields stay in
 // memory, and bounds what may be long.
 func New[O metav1.Object, V any](door func(O) V) *Table[O, V] {
-	return &Table[O, V]{door: door, records: map[string][]*record[V]{}, sights: map[string]*sight{}, flights: map[*Flight]bool{}}
+	return NewOver(shelf[V]{}, door)
+}
+
+// NewOver returns a Table of the objects in a Store, which it alone adds and removes.
+func NewOver[O metav1.Object, V any](store Store[V], door func(O) V) *Table[O, V] {
+	return &Table[O, V]{door: door, store: store, traces: map[Place]*trace{}, sights: map[string]*sight{}, flights: map[*Flight]bool{}}
 }
 
 // At returns what is kept of the object at a place; nil if there is none.
 func (t *Table[O, V]) At(p Place) *V {
-	if r := t.find(p); r != nil && r.there {
-		return &r.value
-	}
-	return nil
+	is, _ := t.store.At(p)
+	return is
 }
 
-// Mark returns the UID and the resourceVersion of the object at a place; "" and "" if there is none.
-func (t *Table[O, V]) Mark(p Place) (uid types.UID, version string) {
-	if r := t.find(p); r != nil && r.there {
-		return r.uid, r.version
-	}
-	return "", ""
+// Mark returns the Mark of the object at a place.
+func (t *Table[O, V]) Mark(p Place) Mark {
+	_, known := t.store.At(p)
+	return known
 }
 
 // In returns the objects of a namespace by name, in the order of names.
 func (t *Table[O, V]) In(namespace string) iter.Seq2[string, *V] {
 	return func(yield func(string, *V) bool) {
-		for _, r := range t.records[namespace] {
-			if r.there && !yield(r.name, &r.value) {
+		for p, is := range t.store.In(namespace) {
+			if !yield(p.Name, is) {
 				return
 			}
 		}
@@ -112,23 +112,16 @@ func (t *Table[O, V]) In(namespace string) iter.Seq2[string, *V] {
 }
 
 // All returns the objects of all namespaces, in no order.
-func (t *Table[O, V]) All() iter.Seq2[Place, *V] {
-	return func(yield func(Place, *V) bool) {
-		for p, r := range t.recordsOf(Everywhere) {
-			if r.there && !yield(p, &r.value) {
-				return
-			}
-		}
-	}
-}
+func (t *Table[O, V]) All() iter.Seq2[Place, *V] { return t.store.In(Everywhere) }
 
 // IsEmpty reports whether nothing exists, as far as is known, and no write is open.
 func (t *Table[O, V]) IsEmpty() bool {
-	for _, all := range t.records {
-		for _, r := range all {
-			if r.there || r.open != nil {
-				return false
-			}
+	for range t.All() {
+		return false
+	}
+	for _, left := range t.traces {
+		if left.open != nil {
+			return false
 		}
 	}
 	return true
@@ -156,21 +149,21 @@ func (t *Table[O, V]) replace(namespace, version string, all []O) (changes []Cha
 	isOld := forest.IsNewer(t.sightAt(namespace).shown, version)
 	listed := make(map[Place]types.UID, len(all))
 	for _, object := range all {
-		p := placeOf(object)
+		p := PlaceOf(object)
 		listed[p] = object.GetUID()
 		if c, changed := t.take(object, isOld); changed {
 			changes = append(changes, c)
 		}
 	}
-	for p, r := range t.recordsOf(namespace) {
+	for p, was := range t.store.In(namespace) {
+		if _, stays := listed[p]; !stays && !forest.IsNewer(t.Mark(p).Version, version) {
+			changes = append(changes, t.drop(p, was, trace{}))
+		}
+	}
+	for p, left := range t.tracesOf(namespace) {
 		uid, stays := listed[p]
-		switch {
-		case stays && (r.there || r.uid == uid):
-		case r.there && forest.IsNewer(r.version, version):
-		case !r.there && r.openCreation() != nil:
-		default:
-			changes = appendEnd(changes, p, r)
-			t.drop(p)
+		if isKept := stays && left.UID == uid || left.openCreation() != nil; !isKept && t.At(p) == nil {
+			delete(t.traces, p)
 		}
 	}
 	return changes
@@ -185,53 +178,53 @@ func (t *Table[O, V]) Show(object O) (Change[V], bool) {
 
 // End takes in that a watch shows an object no longer: it was deleted, or left the watch's selectors. The version of object is that of
 // its end. Where a watch only knows that the object has gone meanwhile, it is the version up to which the watch has seen.
-func (t *Table[O, V]) End(object O) (c Change[V], changed bool) {
-	p, version := placeOf(object), object.GetResourceVersion()
-	s, r := t.sightOf(p.Namespace), t.find(p)
-	defer s.advance(version)
-	if r == nil {
-		if s.knowledge != Complete {
-			t.set(p, record[V]{uid: object.GetUID(), version: version})
-		}
+func (t *Table[O, V]) End(object O) (c Change[V], changed bool) { return t.end(object, true) }
+
+// Hide takes in that a watch shows an object of which nothing is kept: from then on, there is nothing else at its place.
+func (t *Table[O, V]) Hide(object O) (c Change[V], changed bool) { return t.end(object, false) }
+
+// end applies R6. isOwn reports that it is the end of this object alone.
+func (t *Table[O, V]) end(object O, isOwn bool) (c Change[V], changed bool) {
+	p, end := PlaceOf(object), MarkOf(object)
+	s := t.sightOf(p.Namespace)
+	defer s.advance(end.Version)
+	was, known, left := t.look(p)
+	isOther, isPast := known.UID != end.UID, forest.IsNewer(known.Version, end.Version)
+	if was != nil && (isPast || isOwn && isOther) || was == nil && isPast && isOther {
 		return c, false
 	}
-	if isOther := r.uid != object.GetUID(); forest.IsNewer(r.version, version) && (r.there || isOther) {
-		return c, false // R6
-	}
-	c, changed = Change[V]{Place: p, Was: r.kept()}, r.there
-	is := record[V]{name: r.name, open: r.openCreation()}
+	is := trace{open: left.openCreation()}
 	// Without a complete list, the versions of the watch don't show that a late answer is late (R4).
 	if s.knowledge != Complete {
-		is.uid, is.version = object.GetUID(), version
+		is.Mark = end
 	}
-	if *r = is; is.open == nil && is.version == "" {
-		t.drop(p)
+	if was == nil {
+		t.setTrace(p, is)
+		return c, false
 	}
-	return c, changed
+	return t.drop(p, was, is), true
 }
 
 // take applies R2, R3 and R4 to an object. isOrdered reports that it came in the order in which things happened, or is an answer, so
 // that R4 holds for it.
 func (t *Table[O, V]) take(object O, isOrdered bool) (c Change[V], changed bool) {
-	p, uid, version := placeOf(object), object.GetUID(), object.GetResourceVersion()
-	r, s := t.find(p), t.sightOf(p.Namespace)
+	p, shown := PlaceOf(object), MarkOf(object)
+	was, known, left := t.look(p)
 	switch {
-	case r != nil && r.over && r.uid == uid: // R2
+	case left.over && left.UID == shown.UID: // R2
 		return c, false
-	case r != nil && r.version != "" && !forest.IsNewer(version, r.version): // R3
+	case known.Version != "" && !forest.IsNewer(shown.Version, known.Version): // R3
 		return c, false
-	case isOrdered && (r == nil || !r.there) && s.isPast(version): // R4
+	case isOrdered && was == nil && t.sightOf(p.Namespace).isPast(shown.Version): // R4
 		return c, false
 	}
-	if c = (Change[V]{Place: p}); r != nil {
-		c.Was = r.kept()
+	is := trace{}
+	if left.open != nil && *left.open == shown {
+		is.open = left.open // the write may still follow (R9)
 	}
-	is := record[V]{uid: uid, version: version, there: true, value: t.door(object)}
-	if r != nil && r.open != nil && *r.open == (guard{uid, version}) {
-		is.open = r.open // the write may still follow (R9)
-	}
-	t.set(p, is)
-	c.Is = is.kept()
+	t.setTrace(p, is)
+	c = Change[V]{Place: p, Was: copied(was), Is: new(t.door(object))}
+	t.store.Put(p, shown, *c.Is)
 	return c, true
 }
 
@@ -246,87 +239,81 @@ func (t *Table[O, V]) ForgetNamespace(namespace, version string) {
 	if namespace == "" {
 		return // the objects of the cluster are in no namespace
 	}
-	for p, r := range t.recordsOf(namespace) {
-		r.open = nil
-		switch {
-		case r.uid == "":
-			t.drop(p)
-		case r.there && version != "" && !forest.IsNewer(r.version, version):
-			*r = record[V]{name: r.name, uid: r.uid, version: r.version, over: true} // until the watch shows its end (R2)
+	for p, left := range t.tracesOf(namespace) {
+		left.open = nil
+		t.setTrace(p, *left)
+	}
+	if version == "" {
+		return
+	}
+	for p, was := range t.store.In(namespace) {
+		if known := t.Mark(p); !forest.IsNewer(known.Version, version) {
+			t.drop(p, was, trace{Mark: known, over: true}) // until the watch shows its end (R2)
 		}
 	}
 }
 
-// kept returns a copy of what is kept; nil if there is no object.
-func (r *record[V]) kept() *V {
-	if !r.there {
-		return nil
+// Outdates reports whether what is known of a place is another object than what a read has shown, or a newer version.
+func (t *Table[O, V]) Outdates(p Place, read Mark) bool {
+	known := t.Mark(p)
+	return known.UID != read.UID || forest.IsNewer(known.Version, read.Version)
+}
+
+// look returns the object at a place, the Mark of it or of its end, and what else is remembered of the place.
+func (t *Table[O, V]) look(p Place) (is *V, known Mark, left trace) {
+	if remembered := t.traces[p]; remembered != nil {
+		left = *remembered
 	}
-	return new(r.value)
+	if is, known = t.store.At(p); is == nil {
+		known = left.Mark
+	}
+	return is, known, left
+}
+
+// drop removes the object at a place, and remembers a trace of it.
+func (t *Table[O, V]) drop(p Place, was *V, left trace) Change[V] {
+	c := Change[V]{Place: p, Was: copied(was)}
+	t.store.Drop(p)
+	t.setTrace(p, left)
+	return c
+}
+
+func (t *Table[O, V]) setTrace(p Place, left trace) {
+	if left == (trace{}) {
+		delete(t.traces, p)
+	} else {
+		t.traces[p] = &left
+	}
+}
+
+// tracesOf returns what is remembered of the places in a namespace, or Everywhere.
+func (t *Table[O, V]) tracesOf(namespace string) iter.Seq2[Place, *trace] {
+	return func(yield func(Place, *trace) bool) {
+		for p, left := range t.traces {
+			if (namespace == Everywhere || p.Namespace == namespace) && !yield(p, left) {
+				return
+			}
+		}
+	}
 }
 
 // openCreation returns the guard of a creation that may be carried out yet, whatever a watch has shown before (R9).
-func (r *record[V]) openCreation() *guard {
-	if r.open != nil && r.open.uid == "" {
-		return r.open
+func (left trace) openCreation() *Mark {
+	if left.open != nil && left.open.UID == "" {
+		return left.open
 	}
 	return nil
 }
 
-func appendEnd[V any](changes []Change[V], p Place, r *record[V]) []Change[V] {
-	if !r.there {
-		return changes
+// copied returns a copy of what is kept, which the Store may change.
+func copied[V any](is *V) *V {
+	if is == nil {
+		return nil
 	}
-	return append(changes, Change[V]{Place: p, Was: r.kept()})
+	return new(*is)
 }
 
-func placeOf(object metav1.Object) Place {
+// PlaceOf returns where an object is.
+func PlaceOf(object metav1.Object) Place {
 	return Place{Namespace: object.GetNamespace(), Name: object.GetName()}
-}
-
-func (t *Table[O, V]) search(p Place) (at int, found bool) {
-	return slices.BinarySearchFunc(t.records[p.Namespace], p.Name, func(r *record[V], name string) int { return cmp.Compare(r.name, name) })
-}
-
-func (t *Table[O, V]) find(p Place) *record[V] {
-	if at, found := t.search(p); found {
-		return t.records[p.Namespace][at]
-	}
-	return nil
-}
-
-// set puts a record at a place, in place of what was there.
-func (t *Table[O, V]) set(p Place, is record[V]) {
-	at, found := t.search(p)
-	if is.name = p.Name; found {
-		*t.records[p.Namespace][at] = is
-	} else {
-		t.records[p.Namespace] = slices.Insert(t.records[p.Namespace], at, &is)
-	}
-}
-
-func (t *Table[O, V]) drop(p Place) {
-	at, found := t.search(p)
-	if !found {
-		return
-	}
-	if t.records[p.Namespace] = slices.Delete(t.records[p.Namespace], at, at+1); len(t.records[p.Namespace]) == 0 {
-		delete(t.records, p.Namespace)
-	}
-}
-
-// recordsOf returns the records of a namespace, or all. The caller may drop the one that it was given.
-func (t *Table[O, V]) recordsOf(namespace string) iter.Seq2[Place, *record[V]] {
-	return func(yield func(Place, *record[V]) bool) {
-		for in, all := range t.records {
-			if namespace != Everywhere && in != namespace {
-				continue
-			}
-			for _, r := range slices.Clone(all) {
-				if !yield(Place{Namespace: in, Name: r.name}, r) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -217,7 +217,7 @@ func (w *world) loseSight() {
 // sendWrite sends a guarded write of the process: it creates, changes or deletes what the process knows of.
 func (w *world) sendWrite() {
 	at, value := w.pick(), "own"+strconv.Itoa(w.random.IntN(1000))
-	uid, version := w.table.Mark(at)
+	uid, version := w.table.Mark(at).UID, w.table.Mark(at).Version
 	isDeletion := uid != "" && w.random.IntN(3) == 0
 	flight := w.table.Begin(at)
 	w.note("sends a write of %s over %s, deletes=%v", at, version, isDeletion)
@@ -305,7 +305,7 @@ func (w *world) hearOfNamespace() {
 // check fails where the table shows an older state of a place than it has shown before.
 func (w *world) check() {
 	for _, at := range places {
-		_, version := w.table.Mark(at)
+		version := w.table.Mark(at).Version
 		if version == "" {
 			continue
 		}
@@ -341,7 +341,7 @@ func (w *world) settle() {
 		w.check()
 	}
 	for _, at := range places {
-		uid, _ := w.table.Mark(at)
+		uid := w.table.Mark(at).UID
 		switch is := w.stored[at]; {
 		case is == nil && uid != "":
 			w.fail("%s is gone, and the table has %s", at, uid)

@@ -37,15 +37,16 @@ func (t *Table[O, V]) Knowledge(namespace string) (Knowledge, string) {
 }
 
 // SetBlind takes in that a watch, of a namespace or Everywhere, shows nothing, and why: what it has shown no longer counts.
-func (t *Table[O, V]) SetBlind(namespace, reason string) {
+func (t *Table[O, V]) SetBlind(namespace, reason string) (changes []Change[V]) {
 	*t.sightAt(namespace) = sight{knowledge: Blind, reason: reason}
-	for p, r := range t.recordsOf(namespace) {
-		if r.open == nil {
-			t.drop(p)
-		} else {
-			*r = record[V]{name: r.name, open: r.open} // it may be carried out yet (R9)
-		}
+	for p, was := range t.store.In(namespace) {
+		_, _, left := t.look(p)
+		changes = append(changes, t.drop(p, was, trace{open: left.open})) // the write may be carried out yet (R9)
 	}
+	for p, left := range t.tracesOf(namespace) {
+		t.setTrace(p, trace{open: left.open})
+	}
+	return changes
 }
 
 // sightAt returns the sight of a watch of a namespace, or Everywhere.
@@ -66,3 +67,6 @@ func (t *Table[O, V]) sightOf(namespace string) *sight {
 
 // EndWatch takes in that a namespace has no watch of its own any more.
 func (t *Table[O, V]) EndWatch(namespace string) { delete(t.sights, namespace) }
+
+// CountWatches returns of how many watches something is remembered.
+func (t *Table[O, V]) CountWatches() int { return len(t.sights) }

@@ -15,7 +15,6 @@ var mayCompare = map[string]string{
 	"controllers/certificate": "it remembers one version for each of two objects",
 	"controllers/copies":      "it compares versions of two kinds: of a copy, and of Namespaces",
 	"internal/copies":         "the index of copies by the watch that shows them; not moved yet",
-	"internal/copyengine":     "not moved yet",
 	"internal/distribute":     "not moved yet",
 	"internal/mirror":         "it is the place for this",
 	"internal/newest":         "it asks about objects that the cache keeps; not moved yet",
