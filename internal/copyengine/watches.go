@@ -250,16 +250,6 @@ func (ws *watches) findScrubParts() []copies.ScrubPart {
 	return parts
 }
 
-// showsCopiesWide reports whether a watch of the whole cluster shows the copies.
-func (k *watchedKind) showsCopiesWide() bool {
-	for role, w := range k.watches {
-		if role.showsCopies() && w.isWide() {
-			return true
-		}
-	}
-	return false
-}
-
 // isWide reports whether the operator watches the kind in the whole cluster.
 func (k *watchedKind) isWide() bool {
 	for _, w := range k.watches {
