@@ -25,7 +25,7 @@ func TestListFindings(t *testing.T) {
 }
 
 func TestJoinFindings(t *testing.T) {
-	t.Run("ACC-R33 a message of many findings stands in the condition as it was joined, so that a pass finds it there again", func(t *testing.T) {
+	t.Run("ACC-R33 a message of many findings stands in the condition as it was joined, so a pass finds it again", func(t *testing.T) {
 		message := joinFindings(slices.Repeat([]finding{{message: strings.Repeat("ß", 100)}}, 50))
 		var conditions []metav1.Condition
 		v1alpha1.SetCondition(&conditions, 1, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict, message)
