@@ -56,9 +56,9 @@ var conditionTypes = []ConditionType{ConditionReady, ConditionStalled, Condition
 	ConditionTemplateReady, ConditionMetadataSynced, ConditionHalted, ConditionParentApplied, ConditionChildrenReady, ConditionPropagated,
 	ConditionBillingExported, ConditionBillingLabelled, ConditionBudgetEnforced, ConditionConflictFree}
 
-// mostMessage bounds the message of a condition, in bytes: the operator holds the conditions of all tenants in its memory. A rule of the
+// MostMessage bounds the message of a condition, in bytes: the operator holds the conditions of all tenants in its memory. A rule of the
 // CRDs refuses longer messages of others.
-const mostMessage = 4096
+const MostMessage = 4096
 
 // SetCondition sets a condition and reports whether that changed anything. The transition time changes only when the status does. A long
 // message is cut.
@@ -71,10 +71,10 @@ func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionT
 
 func cutMessage(message string) string {
 	const more = "…"
-	if len(message) <= mostMessage {
+	if len(message) <= MostMessage {
 		return message
 	}
-	return strings.ToValidUTF8(message[:mostMessage-len(more)], "") + more
+	return strings.ToValidUTF8(message[:MostMessage-len(more)], "") + more
 }
 
 // TrimConditions prepares conditions for a cache: it cuts what nobody but a user with the right to write the status can have written. Of

@@ -67,7 +67,8 @@ const (
 	ReasonAccessGranted Reason = "AccessGranted"
 	// Event on an LNamespace: rights were revoked.
 	ReasonAccessRevoked Reason = "AccessRevoked"
-	// Event on an LNamespace: rights could not be granted, because another object has the name of an access object.
+	// Event on an LNamespace, or on the binding: another object has the name of an access object. So rights could not be granted, or it
+	// may grant rights that no list asks for.
 	ReasonAccessConflict Reason = "AccessConflict"
 	// Event on an LNamespace: the tenant's sudo now has the other mode.
 	ReasonSudoModeChanged Reason = "SudoModeChanged"

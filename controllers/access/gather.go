@@ -28,6 +28,10 @@ type facts struct {
 	objects   grants.Objects
 	actual    grants.Actual
 	group     groupState
+	// namesakes are bindings that may grant rights of the tenant, and that no list asks for.
+	namesakes []holder
+	// unlooked reports that no look for namesakes has ended yet. At its end, the first one requeues the tenant.
+	unlooked bool
 	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still
 	// missing there. Grants in the root wait for these copies, because rails limit what the rights allow.
 	unbounded bool
@@ -133,6 +137,8 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	f.roleless, f.unread = err == nil && !exists, err
 	f.unbounded = !f.ending && r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
 	f.group = r.groups.decideGroupState(tenant, f.objects.Sudo.Binding, f.actual)
+	found, known := r.namesakes.ofTenant(tenant.Name)
+	f.namesakes, f.unlooked = found, !known
 	return f, nil
 }
 

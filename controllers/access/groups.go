@@ -39,7 +39,9 @@ type groups struct {
 	live    client.Reader
 	tenants client.Reader // LNamespaces, from the manager's cache
 	loop    *requeue.Loop // runs reviewBindings
-	again   requeue.Source[reconcile.Request]
+	// namesakes is told which bindings only have a name of the operator's. It may be nil.
+	namesakes *namesakes
+	again     requeue.Source[reconcile.Request]
 	// restUntil is when the next review of bindings may begin. Only reviewBindings uses it.
 	restUntil time.Time
 
@@ -190,10 +192,13 @@ func (g *groups) putBack(waiting map[string]bool, err error) []string {
 
 // listHolders returns the foreign bindings that name a group of sudoers, by group.
 func (g *groups) listHolders(ctx context.Context) (map[string][]holder, error) {
-	found := map[string][]holder{}
+	found, namesakes := map[string][]holder{}, map[string][]holder{}
 	for _, list := range []client.ObjectList{&rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
 		err := paging.Each(ctx, g.live, list, scanPage, func(object client.Object) error {
 			binding := object.(grants.Object)
+			if binding.GetNamespace() == "" {
+				addNamesake(namesakes, binding)
+			}
 			for _, group := range grants.ForeignGroups(binding, g.uidOf(ctx)) {
 				found[group.Name] = append(found[group.Name], holder{key: grants.KeyOf(binding), uid: binding.GetUID(), leftover: group.Leftover})
 			}
@@ -202,6 +207,9 @@ func (g *groups) listHolders(ctx context.Context) (map[string][]holder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("listing bindings to find groups of sudoers: %w", err)
 		}
+	}
+	if g.namesakes != nil {
+		g.namesakes.recordFound(ctx, namesakes)
 	}
 	return found, nil
 }

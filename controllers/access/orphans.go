@@ -90,13 +90,14 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// isClaimed reports whether the object must be left alone: because a tenant that it names exists, or because a mark on
-// it leaves its deletion to the garbage collector.
+// isClaimed reports whether the object must be left alone: because a tenant that claims it exists, or because a mark on
+// it leaves its deletion to the garbage collector. An owner that is another tenant claims nothing: a thief of the
+// operator's token could plant such a pair for a tenant that is made later.
 func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
 	if grants.IsLeftToCollector(object) {
 		return true, nil
 	}
-	for _, tenant := range grants.Tenants(object) {
+	for _, tenant := range grants.Claimants(object) {
 		err := reader.Get(ctx, client.ObjectKey{Name: tenant}, &v1alpha1.LNamespace{})
 		if err == nil {
 			return true, nil

@@ -12,7 +12,8 @@
 //
 // Beside the Reconciler, each type owns its state. objectStore reads and writes access objects (read.go, writer.go);
 // stepRunner carries out plans; announcer sends Events; accountRecorder records the namespaces of service accounts;
-// switches changes the form of impersonation; groups finds the bindings of the groups of sudoers that others made.
+// switches changes the form of impersonation; groups finds the bindings of the groups of sudoers that others made;
+// namesakes finds bindings that only have a name of ours.
 //
 // Before the first write of a pass that may grant a right, the operator reads the LNamespace and the Namespaces
 // concerned from the API server (current.go). If they are not what the watches have shown, the pass only revokes.
@@ -73,6 +74,8 @@ type Timing struct {
 	RoleTrust time.Duration
 	// GroupRetry is the pause between two reads of the bindings that stop a tenant's first grant (see groups).
 	GroupRetry time.Duration
+	// Namesakes is the pause between two looks for bindings that only have a name of the operator's (see namesakes).
+	Namesakes time.Duration
 	// Recent is how long one of the operator's own writes is remembered if no watch brings it (see recent).
 	Recent time.Duration
 	// SwitchGrace is how long the set form of impersonation must be in place before a tenant's rules lose the other
@@ -84,7 +87,7 @@ type Timing struct {
 func DefaultTiming() Timing {
 	return Timing{
 		RetryMin: time.Second, RetryMax: 30 * time.Second, ErrorMin: 200 * time.Millisecond, RoleTrust: time.Minute,
-		GroupRetry: 30 * time.Second, Recent: 10 * time.Second,
+		GroupRetry: 30 * time.Second, Namesakes: time.Hour, Recent: 10 * time.Second,
 		SwitchGrace: 2 * time.Second,
 	}
 }
@@ -129,6 +132,7 @@ type Reconciler struct {
 	objects   *objectStore
 	steps     *stepRunner
 	groups    *groups
+	namesakes *namesakes
 	switches  *switches
 	roles     *userRoles
 	accounts  *accountRecorder

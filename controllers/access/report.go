@@ -49,6 +49,14 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, event: v1alpha1.ReasonAccessConflict, retry: true,
 			message: fmt.Sprintf("%s; a cluster admin can delete it, or create it again under another name", conflictError{key})})
 	}
+	for _, h := range seen.namesakes {
+		if slices.Contains(done.conflicts, h.key) {
+			continue
+		}
+		found = append(found, finding{reason: v1alpha1.ReasonConflict, event: v1alpha1.ReasonAccessConflict,
+			message: fmt.Sprintf("%s has a name of the operator's for this tenant, but not its labels, and may grant rights that no list asks "+
+				"for: a cluster admin sees whom it binds, and deletes it", h.key)})
+	}
 	for _, key := range done.contended {
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, retry: true,
 			message: fmt.Sprintf("another client keeps changing %s, so the operator can't write it: find the client in managedFields and stop it",
@@ -91,6 +99,10 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	if len(done.busy) > 0 {
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
 		return ctrl.Result{RequeueAfter: wait.Jitter(r.Timing.ErrorMin/2, 1)}, nil
+	}
+	if seen.unlooked {
+		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
+		return ctrl.Result{}, nil // not known yet whether anything else grants: the first look for namesakes requeues the tenant
 	}
 	if seen.unbounded {
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
@@ -172,11 +184,12 @@ func (r *Reconciler) lookAgainAfter(tenant string, found []finding, inBothForms 
 	return ctrl.Result{}
 }
 
-// joinFindings joins all findings to one message of at most 8 KiB, which a condition can hold.
+// joinFindings joins all findings to one message that a condition can hold. SetCondition would cut a longer one, and then no
+// pass would find its own message in the condition.
 func joinFindings(found []finding) string {
 	messages := make([]string, 0, len(found))
 	for _, f := range found {
 		messages = append(messages, f.message)
 	}
-	return text.Cut(strings.Join(messages, "; "), 8*1024)
+	return text.Cut(strings.Join(messages, "; "), v1alpha1.MostMessage)
 }

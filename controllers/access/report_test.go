@@ -1,7 +1,11 @@
 package access
 
 import (
+	"slices"
+	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
@@ -18,6 +22,17 @@ func TestListFindings(t *testing.T) {
 	if len(found) != 2 || found[0].message != why || found[1].message != "another" {
 		t.Errorf("found %+v", found)
 	}
+}
+
+func TestJoinFindings(t *testing.T) {
+	t.Run("ACC-R33 a message of many findings stands in the condition as it was joined, so a pass finds it again", func(t *testing.T) {
+		message := joinFindings(slices.Repeat([]finding{{message: strings.Repeat("ß", 100)}}, 50))
+		var conditions []metav1.Condition
+		v1alpha1.SetCondition(&conditions, 1, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict, message)
+		if conditions[0].Message != message {
+			t.Errorf("%d bytes became %d", len(message), len(conditions[0].Message))
+		}
+	})
 }
 
 // FLT-F22: the API server accepts no new objects in a root that is being deleted. So the operator tries none, and the condition gives the

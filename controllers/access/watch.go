@@ -31,7 +31,8 @@ const (
 	indexAccounts = "warren-access-accounts"
 )
 
-// SetupWithManager registers the reconciler, and the controllers of orphans and of the groups of sudoers (see groups).
+// SetupWithManager registers the reconciler, and the controllers of orphans, of the groups of sudoers (see groups), and
+// of namesakes.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.checkComplete(mgr); err != nil {
 		return err
@@ -51,13 +52,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.Changes).
 		WatchesRawSource(sourceOrNone(r.Vetting)).
 		WatchesRawSource(&r.groups.again).
+		WatchesRawSource(&r.namesakes.again).
 		WatchesRawSource(&r.start.again).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
 		}).
 		Complete(patient)
-	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr)); err != nil {
+	if err := errors.Join(err, mgr.Add(manager.RunnableFunc(r.listTenants)), r.groups.loop.SetupWithManager(mgr),
+		r.namesakes.loop.SetupWithManager(mgr)); err != nil {
 		return fmt.Errorf("setting up the access controllers: %w", err)
 	}
 	return nil
@@ -83,7 +86,9 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	if r.Workers == 0 {
 		r.Workers = 4
 	}
+	r.namesakes = newNamesakes(r.Live, r.Events, r.Timing)
 	r.groups = newGroups(r.View, r.Client, r.Live, r.Timing)
+	r.groups.namesakes = r.namesakes
 	readTo, err := readPositions(mgr.GetCache())
 	if err != nil {
 		return err

@@ -48,8 +48,8 @@ type Refusals struct {
 	last       map[string]time.Time // by policy: the last Event
 }
 
-// See returns Refusals that see the answers to all clients that are made from cfg after this call.
-func See(cfg *rest.Config) *Refusals {
+// NewRefusals returns Refusals that see the answers to all clients that are made from cfg after this call.
+func NewRefusals(cfg *rest.Config) *Refusals {
 	r := &Refusals{first: map[string]time.Time{}, last: map[string]time.Time{}}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -63,8 +63,8 @@ func See(cfg *rest.Config) *Refusals {
 	return r
 }
 
-// Tell makes r send Events about deployment; before this call, r only counts.
-func (r *Refusals) Tell(events record.EventRecorder, deployment *corev1.ObjectReference) {
+// SetRecorder makes r send Events about deployment; before this call, r only counts.
+func (r *Refusals) SetRecorder(events record.EventRecorder, deployment *corev1.ObjectReference) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events, r.deployment = events, deployment

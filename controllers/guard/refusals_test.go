@@ -54,7 +54,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			refusals.Reset()
 			cfg := &rest.Config{}
-			See(cfg)
+			NewRefusals(cfg)
 			through := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: c.status, Body: c.body}, nil
 			}))
@@ -87,7 +87,7 @@ func TestLastingRefusalsAreToldOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			events := record.NewFakeRecorder(10)
 			cfg := &rest.Config{}
-			r := See(cfg)
+			r := NewRefusals(cfg)
 			says := refusal
 			through := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 403, Body: io.NopCloser(strings.NewReader(says))}, nil
@@ -100,7 +100,7 @@ func TestLastingRefusalsAreToldOnce(t *testing.T) {
 				_ = answer.Body.Close()
 			}
 			send("/a") // no Events can be written yet
-			r.Tell(events, Deployment("warren-system"))
+			r.SetRecorder(events, Deployment("warren-system"))
 			send("/a")
 			time.Sleep(lasting)
 			send("/b") // the time of this refusal begins now
@@ -132,7 +132,7 @@ func TestLastingRefusalsAreToldOnce(t *testing.T) {
 
 func TestRefusalsPassErrorsOn(t *testing.T) {
 	cfg := &rest.Config{}
-	See(cfg)
+	NewRefusals(cfg)
 	lost := errors.New("connection lost")
 	answer, err := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) { return nil, lost })).RoundTrip(&http.Request{})
 	if answer != nil {

@@ -70,18 +70,31 @@ func labelledAlike(existing, desired Object) bool {
 // LacksLabels reports whether an object has the name of a Pair, but not the labels that belong to the name. The operator neither wrote such
 // an object nor finds it when a list changes.
 func LacksLabels(o metav1.Object) bool {
-	family, rest, _ := strings.Cut(strings.TrimPrefix(o.GetName(), "warren:"), ":")
-	tenant := rest
-	switch prefix := "warren:" + family + ":"; {
-	case rest == "" || !strings.HasPrefix(o.GetName(), prefix),
-		!slices.Contains([]string{selfPrefix, solePrefix, sudoPrefix, editPrefix}, prefix):
-		return false
-	case prefix == selfPrefix:
-		tenant = ""
-	case prefix == solePrefix:
-		tenant, _, _ = strings.Cut(rest, ":")
+	family, tenant, is := cutPairName(o.GetName())
+	return is && (o.GetLabels()[v1alpha1.LabelAccess] != family || o.GetLabels()[v1alpha1.LabelTenant] != tenant)
+}
+
+// NamesakeOf returns the tenant whose Pair has the name of an object that lacks the labels of that name.
+func NamesakeOf(o metav1.Object) (tenant string, is bool) {
+	_, tenant, _ = cutPairName(o.GetName())
+	return tenant, tenant != "" && LacksLabels(o)
+}
+
+// cutPairName returns the labels access and tenant that belong to the name of a Pair; tenant is "" for a self pair.
+func cutPairName(name string) (family, tenant string, is bool) {
+	family, rest, _ := strings.Cut(strings.TrimPrefix(name, "warren:"), ":")
+	prefix := "warren:" + family + ":"
+	if rest == "" || !strings.HasPrefix(name, prefix) || !slices.Contains([]string{selfPrefix, solePrefix, sudoPrefix, editPrefix}, prefix) {
+		return "", "", false
 	}
-	return o.GetLabels()[v1alpha1.LabelAccess] != family || o.GetLabels()[v1alpha1.LabelTenant] != tenant
+	switch prefix {
+	case selfPrefix:
+		return family, "", true
+	case solePrefix:
+		tenant, _, _ = strings.Cut(rest, ":")
+		return family, tenant, true
+	}
+	return family, rest, true
 }
 
 // grantsAlike compares the rules or roleRefs of the objects, and leaves their subjects out.

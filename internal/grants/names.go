@@ -179,6 +179,15 @@ func ListsOf(key Key, tenant string) []List {
 	return nil
 }
 
+// Claimants returns the tenants of which one must exist for an access object to stay: the tenant in its label, or the
+// owners of a shared pair, which has no such label.
+func Claimants(object Object) []string {
+	if tenant := object.GetLabels()[v1alpha1.LabelTenant]; tenant != "" {
+		return []string{tenant}
+	}
+	return Tenants(object)
+}
+
 // Tenants returns the tenants that an access object belongs to: those that its owner references name, existing or not,
 // and the one that its label names.
 func Tenants(object Object) []string {

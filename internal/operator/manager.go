@@ -100,7 +100,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 			return nil, err
 		}
 	}
-	refusals := guard.See(cfg)
+	refusals := guard.NewRefusals(cfg)
 	own, err := newDefinitions(cfg)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	lock.LockConfig.EventRecorder =
 		mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // Events are core/v1, as client-go's election makes them
 	recorder := mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
-	refusals.Tell(recorder, guard.Deployment(o.OperatorNamespace))
+	refusals.SetRecorder(recorder, guard.Deployment(o.OperatorNamespace))
 	return withProbes(mgr, o.HealthAddress), nil
 }
 

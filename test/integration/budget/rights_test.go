@@ -130,7 +130,8 @@ var _ = Describe("rights", func() {
 			refused("create", func() error { return carol.Create(ctx, shareIn(g.web, budget.QuotaName)) })
 		})
 
-	It("QUOTA-28 with the operator's token, a ResourceQuota of another name, one with scopes, and one in a namespace of no tree are refused",
+	It("QUOTA-28 with the operator's token, a ResourceQuota of another name, one with scopes, and one in a namespace of no tree are refused; "+
+		"QUOTA-78 so is a copy of one while ResourceQuota is not a configured kind",
 		func(ctx SpecContext) {
 			f, bare := plant(ctx, world, nil), unique("bare")
 			Expect(f.Admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: bare}})).To(Succeed())
@@ -151,6 +152,10 @@ var _ = Describe("rights", func() {
 			} {
 				Expect(thief.Create(ctx, q)).To(MatchError(ContainSubstring(what)))
 			}
+			By("QUOTA-78 one that looks like a copy")
+			planted := shareIn(f.web, "planted")
+			planted.Labels = map[string]string{v1alpha1.LabelInheritedFrom: f.root}
+			Expect(thief.Create(ctx, planted)).To(MatchError(ContainSubstring("may write only the ResourceQuota hrq.tenancy.warren.dev")))
 			_, err := f.quota(ctx, f.web)
 			Expect(apierrors.IsNotFound(err)).To(BeTrue())
 			Expect(thief.Create(ctx, shareIn(f.web, budget.QuotaName))).To(Succeed(), "the operator itself may")

@@ -184,6 +184,22 @@ var _ = Describe("the access objects", func() {
 		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
 	})
 
+	It("ACC-R31 a tenant that is made after a binding with the name of its pair and without labels is not Granted until that is deleted",
+		func(ctx SpecContext) {
+			f := of(world, "r31")
+			later := f.own("later")
+			planted := build.ClusterRoleBinding("warren:sole:"+later+":"+f.own("mallory"), "cluster-admin", build.RBACUser(f.own("mallory")))
+			f.create(ctx, planted)
+			f.create(ctx, build.Tenant(later).Sudoers(f.own("carol")).Object())
+			lns := f.says(ctx, later, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict)
+			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).
+				To(HavePrefix("ClusterRoleBinding " + planted.Name + " has a name of the operator's for this tenant, but not its labels"))
+			Eventually(ctx, f.Messages(planted, "")).Should(ContainElement(ContainSubstring("for LNamespace " + later)))
+
+			Expect(f.Admin().Delete(ctx, planted)).To(Succeed())
+			f.ready(ctx, later)
+		}, SpecTimeout(5*time.Minute))
+
 	It("ACC-R19 a ClusterRoleBinding of user warren:sudo:platform gives GroupInUse and no sudo pair; after its deletion, sudo is "+
 		"granted", func(ctx SpecContext) {
 		f := of(world, "r19")
