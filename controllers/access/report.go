@@ -1,6 +1,7 @@
 package access
 
 import (
+	"time"
 	"context"
 	"errors"
 	"fmt"
@@ -95,23 +96,9 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	if seen.deleting {
 		return ctrl.Result{}, nil // Withdraw, called by the LNamespace's finalizer, reports
 	}
-	// The worker that writes the shared object is done soon, so a condition would only flicker.
-	if len(done.busy) > 0 {
+	if after, isEarly := r.putOffReport(tenant.Name, seen, done); isEarly {
 		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
-		return ctrl.Result{RequeueAfter: wait.Jitter(r.Timing.ErrorMin/2, 1)}, nil
-	}
-	if seen.unlooked {
-		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
-		return ctrl.Result{}, nil // not known yet whether anything else grants: the first look for namesakes requeues the tenant
-	}
-	if seen.unbounded {
-		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
-		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // neither granted nor refused yet
-	}
-	if len(done.contended) > 0 && r.patience.NumRequeues(tenant.Name) < quietTries {
-		r.patience.When(tenant.Name) // only to count the pass
-		r.announcer.announceChanges(tenant, false, done.changes, seen.actual)
-		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
+		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	r.blocked.setKeys(tenant.Name, done.conflicts)
 	r.elsewhere.setCount(tenant.Name, len(seen.group.inTheWay))
@@ -152,6 +139,23 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
 	}
 	return r.lookAgainAfter(tenant.Name, found, seen.input.Mode != seen.settings.SudoMode), nil
+}
+
+// putOffReport reports whether it is too early to say whether a tenant's access is granted, and when to look again; 0 if something else
+// requeues the tenant.
+func (r *Reconciler) putOffReport(tenant string, seen *facts, done *outcome) (after time.Duration, isEarly bool) {
+	switch {
+	case len(done.busy) > 0: // the worker that writes the shared object is done soon, so a condition would only flicker
+		return wait.Jitter(r.Timing.ErrorMin/2, 1), true
+	case seen.unlooked: // the first look for namesakes requeues the tenant
+		return 0, true
+	case seen.unbounded:
+		return r.Timing.ErrorMin, true
+	case len(done.contended) > 0 && r.patience.NumRequeues(tenant) < quietTries:
+		r.patience.When(tenant) // only to count the pass
+		return r.Timing.ErrorMin, true
+	}
+	return 0, false
 }
 
 // rememberGrant records when sudoers first held sudo with no foreign binding that stopped it.
