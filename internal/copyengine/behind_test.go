@@ -166,6 +166,35 @@ func TestAnswersThatAreOlderThanAWideList(t *testing.T) {
 	}
 }
 
+func TestAnswersAboutANamespaceThatWasMadeAnew(t *testing.T) {
+	t.Run("PROP-K19 the answer to a POST whose namespace was deleted and made anew since says nothing about the new one", func(t *testing.T) {
+		s := newLeader(t, propagated(at("acme"), 1, update))
+		s.start(sourceTask(at("acme")))
+		s.answer(at("acme"))
+		s.start(slotTask(at("a")))
+		answers := s.server.carryOut(s.requests[0], s.state.Forest())
+		s.requests = nil
+		remove(at("a"))(s.server)
+		behind := s.server.events // the watch of Secrets is behind that of Namespaces
+		anew := *s.state.Forest().Namespace("a")
+		anew.UID = "anew"
+		s.apply(s.moved(s.state.Forest().WithNamespace(&anew), "a"))
+		for _, answer := range answers {
+			s.apply(answer)
+		}
+		s.state.Read(func(w *copies.World) {
+			if w.Copies.At(at("a")) != nil {
+				t.Error("the State takes a copy for existing that went with its namespace")
+			}
+		})
+		s.server.events = append(behind, s.server.events...)
+		s.settle()
+		if _, exists := s.server.objects[at("a")]; !exists {
+			t.Error("the new namespace has no copy")
+		}
+	})
+}
+
 func TestMemoryOfWatchesInScopeAuto(t *testing.T) {
 	s := narrowSecrets(t, copyengine.Auto)
 	s.list()
