@@ -104,9 +104,7 @@ func Concerned(c view.Change) []reconcile.Request {
 	for _, name := range c.Namespaces {
 		found[name] = true
 		for _, s := range []*forest.Snapshot{c.Old, c.New} {
-			if place := s.Place(name); place.InTree() {
-				found[place.Path[0]] = true
-			}
+			found[s.RootOf(name)] = true // also of a halted namespace, which counts as one of the tree
 		}
 	}
 	for name := range maps.Clone(found) {
@@ -118,7 +116,7 @@ func Concerned(c view.Change) []reconcile.Request {
 	}
 	var requests []reconcile.Request
 	for name, concerned := range found {
-		if concerned && c.New.Tenant(name) != nil {
+		if concerned && c.New.Tenant(name) != nil { // there is none called "", the root of a namespace in no tree
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 		}
 	}
