@@ -100,6 +100,7 @@ type counter struct {
 	lives   map[int]int // writes by life of the operator
 	met     []int       // the lives that met the fault
 	blinded int         // how often the operator was blind before the scene began
+	cut     int         // writes that were in flight when the operator died
 }
 
 func (c *counter) decide(r gate.Request) (gate.Fault, bool) {
@@ -116,12 +117,27 @@ func (c *counter) decide(r gate.Request) (gate.Fault, bool) {
 	}
 	c.sent = append(c.sent, write)
 	c.lives[life]++
+	context.AfterFunc(r.Context(), func() { // the request has ended, perhaps with the operator
+		time.AfterFunc(100*time.Millisecond, func() {
+			if isDead := c.stage.now() != life || !c.stage.isAlive(); isDead {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.cut++
+			}
+		})
+	})
 	again := c.plan.fault.twice && len(c.met) == 1 && c.met[0] != life
 	if c.plan.write == 0 || c.writes != c.plan.write && !again {
 		return gate.Fault{}, false
 	}
 	c.met = append(c.met, life)
 	return c.plan.fault.at(c.stage, life, r), true
+}
+
+func (s *stage) isAlive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alive
 }
 
 func (c *counter) count() int {
@@ -139,10 +155,14 @@ func (c *counter) faults() int {
 	return max(len(c.lives)-1, 0) + blinded - c.blinded + max(len(c.met), 1)
 }
 
-// amplifies reports whether more of the writes that count for FLT-I6 were sent than the faults explain. It doesn't judge a scene during
-// which the operator was blind: a blind operator repeats writes that it doesn't see yet.
+// amplifies reports whether more of the writes that count for FLT-I6 were sent than the faults explain: two for each fault, or those that
+// were in flight when the operator died, if these are more. It doesn't judge a scene during which the operator was blind: a blind operator
+// repeats writes that it doesn't see yet.
 func (c *counter) amplifies(calm int) bool {
-	return c.objects > calm+2*c.faults() && c.stage.blindings() == c.blinded
+	most, wasBlind := 2*c.faults(), c.stage.blindings() != c.blinded
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !wasBlind && c.objects > calm+max(most, c.cut+2*max(len(c.met), 1))
 }
 
 // scene is a story under names of its own.
