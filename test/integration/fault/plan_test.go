@@ -134,12 +134,6 @@ func (c *counter) decide(r gate.Request) (gate.Fault, bool) {
 	return c.plan.fault.at(c.stage, life, r), true
 }
 
-func (s *stage) isAlive() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alive
-}
-
 func (c *counter) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -137,6 +137,12 @@ func (s *stage) now() int {
 	return s.life
 }
 
+func (s *stage) isAlive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alive
+}
+
 // kill ends that life of the operator, unless it is over.
 func (s *stage) kill(life int) { s.end(life, s.Operator.Kill) }
 
