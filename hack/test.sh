@@ -10,7 +10,7 @@ shift
 # The operator that the suites run gets the race detector too, which is written in C.
 case " $* " in *" -race "*) export WARREN_RACE=1 CGO_ENABLED=1 ;; esac
 mkdir -p "$reports"
-rm -f "$reports"/*.json "$reports"/facts.jsonl
+rm -f "$reports"/*.json "$reports"/{unit,suites}.txt "$reports"/facts.jsonl
 WARREN_FACTS=$(realpath "$reports")/facts.jsonl
 export WARREN_FACTS
 go build -o bin/testfacts ./hack/testfacts

@@ -123,8 +123,8 @@ func (r *Reconciler) followForest() {
 	r.View.Subscribe(func(c view.Change) {
 		for _, namespace := range c.Namespaces {
 			// A new namespace of the name begins without a share.
-			if was, is := c.Old.Namespace(namespace), c.New.Namespace(namespace); was != nil && (is == nil || is.UID != was.UID) {
-				r.known.forgetNamespace(namespace, endOf(c, was, is))
+			if forest.HasEnded(c.Old, c.New, namespace) {
+				r.known.forgetNamespace(namespace, endOf(c, c.Old.Namespace(namespace), c.New.Namespace(namespace)))
 			}
 		}
 	})

@@ -114,7 +114,7 @@ func (t *tables) recordChanges(of *table, changes ...mirror.Change[kept]) (conce
 	generators, namespaces := map[types.UID]bool{}, map[string]bool{}
 	for _, c := range changes {
 		was, is := cmp.Or(c.Was, &kept{}), cmp.Or(c.Is, &kept{})
-		slot := slotAt(of, c.Place)
+		slot := copies.SlotOf(of.kind, c.Place)
 		if is.generated != nil {
 			concerned = append(concerned, slot)
 		} else {
@@ -140,7 +140,7 @@ func (t *tables) generatedIn(namespace string) iter.Seq2[copies.Slot, *copies.Ge
 	return func(yield func(copies.Slot, *copies.Generated) bool) {
 		for _, of := range t.kinds {
 			for name, is := range of.In(namespace) {
-				slot := slotAt(of, mirror.Place{Namespace: namespace, Name: name})
+				slot := copies.SlotOf(of.kind, mirror.Place{Namespace: namespace, Name: name})
 				if is.generated != nil && !yield(slot, is.generated) {
 					return
 				}
@@ -158,7 +158,7 @@ func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned
 	for _, of := range t.kinds {
 		for p, is := range of.All() {
 			if is.generated != nil && (of.kind == kind || is.generated.ControllerKind == kind) {
-				concerned = append(concerned, slotAt(of, p))
+				concerned = append(concerned, copies.SlotOf(of.kind, p))
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned
 func (t *tables) recordApplied(slot copies.Slot, answer metav1.Object) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of, p := t.kinds[slot.Kind], placeOf(slot)
+	of, p := t.kinds[slot.Kind], slot.NamespacedName()
 	s, _ := of.buildSeen(answer)
 	if c, changed := of.Answered(of.Begin(p), s); changed {
 		concerned = t.recordChanges(of, c)
@@ -212,7 +212,7 @@ func (t *tables) findObject(slot copies.Slot) (object *copies.Generated, wanted 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	of := t.kinds[slot.Kind]
-	is := of.At(placeOf(slot))
+	is := of.At(slot.NamespacedName())
 	if is == nil || is.generated == nil {
 		return nil, "", watchset.Status{}
 	}
@@ -229,14 +229,6 @@ func (t *tables) findObject(slot copies.Slot) (object *copies.Generated, wanted 
 		wanted = generator.asks
 	}
 	return object, wanted, of.status
-}
-
-func slotAt(of *table, p mirror.Place) copies.Slot {
-	return copies.Slot{Kind: of.kind, Namespace: p.Namespace, Name: p.Name}
-}
-
-func placeOf(slot copies.Slot) mirror.Place {
-	return mirror.Place{Namespace: slot.Namespace, Name: slot.Name}
 }
 
 // describeUnseen returns a sentence for each kind that can't be watched, in alphabetical order.

@@ -4,7 +4,7 @@
 //	testfacts print FOLDER                prints tables of the records and reports in a folder
 //
 // Records come from the environment variable WARREN_FACTS (package test/facts); reports are the output of `go test -json` (unit.json) and
-// of Ginkgo's --json-report (suites-N.json).
+// of Ginkgo's --json-report (suites.json).
 package main
 
 import (

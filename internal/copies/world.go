@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -22,6 +23,16 @@ func (s Slot) String() string { return s.Kind.Kind + " " + s.Namespace + "/" + s
 
 // ID tells a slot from every other, where a key must be a text.
 func (s Slot) ID() string { return s.Kind.String() + "/" + s.Namespace + "/" + s.Name }
+
+// SlotOf returns the slot of the object of a kind that has this name.
+func SlotOf(kind schema.GroupKind, name types.NamespacedName) Slot {
+	return Slot{kind, name.Namespace, name.Name}
+}
+
+// NamespacedName is the slot without its kind.
+func (s Slot) NamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+}
 
 // At is the slot of the same kind and name in another namespace.
 func (s Slot) At(namespace string) Slot {

@@ -22,7 +22,7 @@ func (o *objects) takeBody(r BodyRead) {
 	}
 	o.bodies[r.Source] = readVersion{r.UID, r.ResourceVersion, b.Content, b.Excluded, b.Role, b.Meta, b.Size}
 	// Content of another object, or of an older version, must not pass for that of the known one.
-	if o.ofKind(r.Source.Kind).sources.Outdates(placeOf(r.Source), markOf(r.UID, r.ResourceVersion)) {
+	if o.ofKind(r.Source.Kind).sources.Outdates(r.Source.NamespacedName(), markOf(r.UID, r.ResourceVersion)) {
 		return
 	}
 	o.world.NoteContent(r.Source, known, b)
@@ -87,7 +87,7 @@ func (o *objects) takeFound(slot copies.Slot, request WriteCopy, r Result) {
 	if t := o.ofKind(slot.Kind).copies; !r.Unlabelled {
 		t.Answered(request.flight, shownCopy{r.Found, nil})
 		return
-	} else if !t.Refused(request.flight) || t.At(placeOf(slot)) != nil {
+	} else if !t.Refused(request.flight) || t.At(slot.NamespacedName()) != nil {
 		return
 	}
 	found := o.settings.Rules.CopyOf(slot, r.Found)
@@ -100,7 +100,7 @@ func (o *objects) takeWritten(slot copies.Slot, request WriteCopy, meta *metav1.
 	t, now, action := o.ofKind(slot.Kind).copies, o.settings.Rules.CopyOf(slot, meta), request.Action
 	now.Digest = o.settings.Rules.Digest(meta)
 	_, changed := t.Answered(request.flight, shownCopy{meta, now})
-	switch known := t.Mark(placeOf(slot)); {
+	switch known := t.Mark(slot.NamespacedName()); {
 	case changed:
 	case known == mirror.MarkOf(meta):
 		o.world.PutCopy(slot, now) // the watch was faster, but does not know what was written
@@ -121,7 +121,7 @@ func (o *objects) takeWritten(slot copies.Slot, request WriteCopy, meta *metav1.
 // no change of the copy, whichever managers own its fields.
 func (o *objects) takeCompared(slot copies.Slot, r Result) {
 	known := o.world.Copies.At(slot)
-	if known != nil && o.ofKind(slot.Kind).copies.Mark(placeOf(slot)) == markOf(r.ComparedUID, r.ComparedVersion) {
+	if known != nil && o.ofKind(slot.Kind).copies.Mark(slot.NamespacedName()) == markOf(r.ComparedUID, r.ComparedVersion) {
 		known.Foreign, known.Meta = false, r.Compared.Meta
 		o.world.PutCopy(slot, known)
 		o.world.Copies.SetCompared(slot, r.Compared.Content)

@@ -135,6 +135,17 @@ func TestAnInvalidSourceThatGoesUnseen(t *testing.T) {
 	})
 }
 
+// removeBeforeAnswer has the copy in a created and removed, and returns the answer to its POST, which the State doesn't have yet.
+func (s *scenario) removeBeforeAnswer() (answers []copyengine.Input) {
+	s.start(sourceTask(at("acme")))
+	s.answer(at("acme"))
+	s.start(slotTask(at("a")))
+	answers = s.server.carryOut(s.requests[0], s.state.Forest())
+	s.requests = nil
+	remove(at("a"))(s.server)
+	return answers
+}
+
 func TestAnswersThatAreOlderThanAWideList(t *testing.T) {
 	for _, scope := range []copyengine.Scope{copyengine.Cluster, copyengine.Auto} {
 		t.Run(fmt.Sprintf("PROP-K16 in scope %s, a copy that is gone from a new list of the whole cluster "+
@@ -145,12 +156,7 @@ func TestAnswersThatAreOlderThanAWideList(t *testing.T) {
 			s.server.events = nil
 			s.list()
 			s.apply(copyengine.Elected{})
-			s.start(sourceTask(at("acme")))
-			s.answer(at("acme"))
-			s.start(slotTask(at("a")))
-			answers := s.server.carryOut(s.requests[0], s.state.Forest())
-			s.requests = nil
-			remove(at("a"))(s.server)
+			answers := s.removeBeforeAnswer()
 			s.server.events = nil // the watch is broken, and lists anew
 			s.server.version++
 			watch := copyengine.Watch{Kind: secret, Role: copyengine.CopiesAlone}
@@ -169,12 +175,7 @@ func TestAnswersThatAreOlderThanAWideList(t *testing.T) {
 func TestAnswersAboutANamespaceThatWasMadeAnew(t *testing.T) {
 	t.Run("PROP-K19 the answer to a POST whose namespace was deleted and made anew since says nothing about the new one", func(t *testing.T) {
 		s := newLeader(t, propagated(at("acme"), 1, update))
-		s.start(sourceTask(at("acme")))
-		s.answer(at("acme"))
-		s.start(slotTask(at("a")))
-		answers := s.server.carryOut(s.requests[0], s.state.Forest())
-		s.requests = nil
-		remove(at("a"))(s.server)
+		answers := s.removeBeforeAnswer()
 		behind := s.server.events // the watch of Secrets is behind that of Namespaces
 		anew := *s.state.Forest().Namespace("a")
 		anew.UID = "anew"

@@ -99,20 +99,18 @@ func (o *objects) takeObject(watch Watch, object *metav1.PartialObjectMetadata) 
 			show = t.sources.Hide
 		}
 		if c, changed := show(shownSource{object, is.source}); changed {
-			o.noteSource(t.slotAt(c.Place), c)
+			o.noteSource(copies.SlotOf(t.kind, c.Place), c)
 		}
 	}
 	if !watch.Role.showsCopies() {
 		return
 	}
-	if is.copy == nil {
-		if c, changed := t.copies.Hide(shownCopy{object, nil}); changed {
-			o.noteCopy(t.slotAt(c.Place), c)
-		}
-		return
+	show, meta := t.copies.Show, is.copy
+	if meta == nil {
+		show, meta = t.copies.Hide, object
 	}
-	if c, changed := t.copies.Show(shownCopy{is.copy, nil}); changed {
-		o.noteCopy(t.slotAt(c.Place), c)
+	if c, changed := show(shownCopy{meta, nil}); changed {
+		o.noteCopy(copies.SlotOf(t.kind, c.Place), c)
 	}
 	o.noteDrift(t, is)
 }
@@ -149,7 +147,7 @@ func (o *objects) noteDrift(t *table, is shown) {
 	if !is.lacksLabel || t.copies.Mark(mirror.PlaceOf(is.copy)) != mirror.MarkOf(is.copy) {
 		return
 	}
-	slot := t.slotAt(mirror.PlaceOf(is.copy))
+	slot := copies.SlotOf(t.kind, mirror.PlaceOf(is.copy))
 	known := o.world.Copies.At(slot)
 	known.Drifted = true
 	o.world.PutCopy(slot, known)
@@ -207,13 +205,13 @@ func (o *objects) takeList(l Listed) {
 
 func (o *objects) noteSources(t *table, changes []mirror.Change[copies.Source]) {
 	for _, c := range changes {
-		o.noteSource(t.slotAt(c.Place), c)
+		o.noteSource(copies.SlotOf(t.kind, c.Place), c)
 	}
 }
 
 func (o *objects) noteCopies(t *table, changes []mirror.Change[copies.Copy]) {
 	for _, c := range changes {
-		o.noteCopy(t.slotAt(c.Place), c)
+		o.noteCopy(copies.SlotOf(t.kind, c.Place), c)
 	}
 }
 
@@ -331,8 +329,7 @@ func (o *objects) dropNamespace(watch Watch, namespace string) {
 // forgetReplaced voids the answers to requests about namespaces that are gone, or were made anew, since the requests began.
 func (o *objects) forgetReplaced(before, now *forest.Snapshot, namespaces []string) {
 	for _, name := range namespaces {
-		was, is := before.Namespace(name), now.Namespace(name)
-		if was == nil || is != nil && is.UID == was.UID {
+		if !forest.HasEnded(before, now, name) {
 			continue
 		}
 		for _, t := range o.tables {

@@ -37,14 +37,14 @@ func (o *objects) ofKind(kind schema.GroupKind) *table {
 	if t == nil {
 		t = &table{kind: kind}
 		t.sources = mirror.NewOver(sourceStore{o.world, kind}, func(s shownSource) copies.Source {
-			o.completeSource(t.slotAt(mirror.PlaceOf(s)), s.source)
+			o.completeSource(copies.SlotOf(kind, mirror.PlaceOf(s)), s.source)
 			return *s.source
 		})
 		t.copies = mirror.NewOver(copyStore{o.world, kind}, func(s shownCopy) copies.Copy {
 			if s.written != nil {
 				return *s.written
 			}
-			return *o.copyOf(t.slotAt(mirror.PlaceOf(s)), s.PartialObjectMetadata)
+			return *o.copyOf(copies.SlotOf(kind, mirror.PlaceOf(s)), s.PartialObjectMetadata)
 		})
 		o.tables[kind] = t
 	}
@@ -74,16 +74,7 @@ func (t *table) endWatch(role Role, namespace string) {
 
 // beginWrite is called before a write, or a probe, of a slot is requested.
 func (o *objects) beginWrite(slot copies.Slot) *mirror.Flight {
-	return o.ofKind(slot.Kind).copies.Begin(placeOf(slot))
-}
-
-// slotAt returns the slot at a place of the table.
-func (t *table) slotAt(p mirror.Place) copies.Slot {
-	return copies.Slot{Kind: t.kind, Namespace: p.Namespace, Name: p.Name}
-}
-
-func placeOf(slot copies.Slot) mirror.Place {
-	return mirror.Place{Namespace: slot.Namespace, Name: slot.Name}
+	return o.ofKind(slot.Kind).copies.Begin(slot.NamespacedName())
 }
 
 // sourceStore holds the sources of a kind, in the World.
@@ -92,12 +83,8 @@ type sourceStore struct {
 	kind  schema.GroupKind
 }
 
-func (s sourceStore) slotAt(p mirror.Place) copies.Slot {
-	return copies.Slot{Kind: s.kind, Namespace: p.Namespace, Name: p.Name}
-}
-
 func (s sourceStore) At(p mirror.Place) (*copies.Source, mirror.Mark) {
-	if known := s.world.Sources.At(s.slotAt(p)); known != nil {
+	if known := s.world.Sources.At(copies.SlotOf(s.kind, p)); known != nil {
 		return known, markOf(known.UID, known.ResourceVersion)
 	}
 	return nil, mirror.Mark{}
@@ -108,16 +95,19 @@ func (s sourceStore) In(namespace string) iter.Seq2[mirror.Place, *copies.Source
 }
 
 func (s sourceStore) Put(p mirror.Place, _ mirror.Mark, source copies.Source) {
-	s.world.PutSource(s.slotAt(p), &source)
+	s.world.PutSource(copies.SlotOf(s.kind, p), &source)
 }
 
-func (s sourceStore) Drop(p mirror.Place) { s.world.DeleteSource(s.slotAt(p)) }
+func (s sourceStore) Drop(p mirror.Place) { s.world.DeleteSource(copies.SlotOf(s.kind, p)) }
 
 // copyStore holds the copies of a kind, in the World.
-type copyStore sourceStore
+type copyStore struct {
+	world *copies.World
+	kind  schema.GroupKind
+}
 
 func (s copyStore) At(p mirror.Place) (*copies.Copy, mirror.Mark) {
-	if known := s.world.Copies.At(sourceStore(s).slotAt(p)); known != nil {
+	if known := s.world.Copies.At(copies.SlotOf(s.kind, p)); known != nil {
 		return known, markOf(known.UID, known.ResourceVersion)
 	}
 	return nil, mirror.Mark{}
@@ -128,10 +118,10 @@ func (s copyStore) In(namespace string) iter.Seq2[mirror.Place, *copies.Copy] {
 }
 
 func (s copyStore) Put(p mirror.Place, _ mirror.Mark, one copies.Copy) {
-	s.world.PutCopy(sourceStore(s).slotAt(p), &one)
+	s.world.PutCopy(copies.SlotOf(s.kind, p), &one)
 }
 
-func (s copyStore) Drop(p mirror.Place) { s.world.DeleteCopy(sourceStore(s).slotAt(p)) }
+func (s copyStore) Drop(p mirror.Place) { s.world.DeleteCopy(copies.SlotOf(s.kind, p)) }
 
 func markOf(uid, resourceVersion string) mirror.Mark {
 	return mirror.Mark{UID: types.UID(uid), Version: resourceVersion}
@@ -140,7 +130,7 @@ func markOf(uid, resourceVersion string) mirror.Mark {
 func inSlots[V any](slots []copies.Slot, at func(mirror.Place) (*V, mirror.Mark)) iter.Seq2[mirror.Place, *V] {
 	return func(yield func(mirror.Place, *V) bool) {
 		for _, slot := range slots {
-			if is, _ := at(placeOf(slot)); is != nil && !yield(placeOf(slot), is) {
+			if is, _ := at(slot.NamespacedName()); is != nil && !yield(slot.NamespacedName(), is) {
 				return
 			}
 		}

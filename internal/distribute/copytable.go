@@ -90,7 +90,7 @@ func (t *copyTable) copyOf(slot copies.Slot, meta *metav1.PartialObjectMetadata)
 
 // begin is called before a write of a slot is requested.
 func (t *copyTable) begin(slot copies.Slot) *mirror.Flight {
-	return t.ofKind(slot.Kind).Begin(placeOf(slot))
+	return t.ofKind(slot.Kind).Begin(slot.NamespacedName())
 }
 
 // forgetNamespace is called when a namespace is gone, or was made anew.
@@ -126,7 +126,7 @@ func (t *copyTable) removeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMe
 
 // keysOfChange returns the keys of the targets that a change concerns; none if nothing has changed.
 func (t *copyTable) keysOfChange(gk schema.GroupKind, c mirror.Change[Copy], changed bool) []Key {
-	slot := copies.Slot{Kind: gk, Namespace: c.Place.Namespace, Name: c.Place.Name}
+	slot := copies.SlotOf(gk, c.Place)
 	switch {
 	case !changed:
 		return nil
@@ -186,7 +186,7 @@ func (t *copyTable) takeWritten(slot copies.Slot, flight *mirror.Flight, meta *m
 	of, one := t.ofKind(slot.Kind), t.reader.Copy(slot, meta)
 	one.Known = known
 	_, changed := of.Answered(flight, shownCopy{meta, one})
-	switch now := of.Mark(placeOf(slot)); {
+	switch now := of.Mark(slot.NamespacedName()); {
 	case changed:
 	case now == mirror.MarkOf(meta): // the watch was faster, but does not know what was written
 		t.Put(slot, one)
@@ -214,7 +214,7 @@ func (t *copyTable) takeFound(slot copies.Slot, flight *mirror.Flight, meta *met
 
 // changeCopy changes the copy in slot, if it is still this version of this object.
 func (t *copyTable) changeCopy(slot copies.Slot, uid, resourceVersion string, change func(*Copy)) {
-	if known := t.At(slot); known != nil && t.ofKind(slot.Kind).Mark(placeOf(slot)) == markOf(uid, resourceVersion) {
+	if known := t.At(slot); known != nil && t.ofKind(slot.Kind).Mark(slot.NamespacedName()) == markOf(uid, resourceVersion) {
 		change(known)
 		t.Put(slot, known)
 	}
@@ -248,12 +248,8 @@ type copyStore struct {
 	kind schema.GroupKind
 }
 
-func (s copyStore) slotAt(p mirror.Place) copies.Slot {
-	return copies.Slot{Kind: s.kind, Namespace: p.Namespace, Name: p.Name}
-}
-
 func (s copyStore) At(p mirror.Place) (*Copy, mirror.Mark) {
-	if known := s.Copies.At(s.slotAt(p)); known != nil {
+	if known := s.Copies.At(copies.SlotOf(s.kind, p)); known != nil {
 		return known, markOf(known.UID, known.ResourceVersion)
 	}
 	return nil, mirror.Mark{}
@@ -266,20 +262,18 @@ func (s copyStore) In(namespace string) iter.Seq2[mirror.Place, *Copy] {
 	}
 	return func(yield func(mirror.Place, *Copy) bool) {
 		for slot, one := range all {
-			if slot.Kind == s.kind && !yield(placeOf(slot), one) {
+			if slot.Kind == s.kind && !yield(slot.NamespacedName(), one) {
 				return
 			}
 		}
 	}
 }
 
-func (s copyStore) Put(p mirror.Place, _ mirror.Mark, one Copy) { s.Copies.Put(s.slotAt(p), &one) }
-
-func (s copyStore) Drop(p mirror.Place) { s.Delete(s.slotAt(p)) }
-
-func placeOf(slot copies.Slot) mirror.Place {
-	return mirror.Place{Namespace: slot.Namespace, Name: slot.Name}
+func (s copyStore) Put(p mirror.Place, _ mirror.Mark, one Copy) {
+	s.Copies.Put(copies.SlotOf(s.kind, p), &one)
 }
+
+func (s copyStore) Drop(p mirror.Place) { s.Delete(copies.SlotOf(s.kind, p)) }
 
 func markOf(uid, resourceVersion string) mirror.Mark {
 	return mirror.Mark{UID: types.UID(uid), Version: resourceVersion}

@@ -186,7 +186,7 @@ func (o DistributionGone) applyTo(s *State) {
 
 func (c ForestChanged) applyTo(s *State) {
 	for _, name := range c.Namespaces {
-		if was, is := s.forest.Namespace(name), c.New.Namespace(name); was != nil && (is == nil || is.UID != was.UID) {
+		if forest.HasEnded(s.forest, c.New, name) {
 			s.copies.forgetNamespace(name)
 		}
 	}

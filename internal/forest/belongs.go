@@ -50,6 +50,12 @@ func (s *Snapshot) FormerAncestors(name string) []string {
 	return above
 }
 
+// HasEnded reports whether the namespace called name in one snapshot is gone in a later one, or was made anew.
+func HasEnded(before, now *Snapshot, name string) bool {
+	was, is := before.Namespace(name), now.Namespace(name)
+	return was != nil && (is == nil || is.UID != was.UID)
+}
+
 // RootOf returns the root of the tree that the namespace called name is in. For a halted sub-namespace, which still
 // belongs to its tree, it is the root that the annotation ancestry names. It is "" for a namespace in no tree.
 func (s *Snapshot) RootOf(name string) string {
