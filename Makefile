@@ -111,6 +111,7 @@ manifests: generate ## Write the generated files: CRDs, DeepCopy methods, the ob
 	@hack/generate-crds.sh config/crd/bases
 	@mv config/crd/bases/tenancy.warren.dev_resourcedistributions.yaml config/crd/distribution/
 	@mv config/crd/bases/tenancy.warren.dev_hierarchicalresourcequotas.yaml config/crd/budgets/
+	@mv config/crd/bases/tenancy.warren.dev_sudorequests.yaml config/crd/requests/
 	@$(TOOL) controller-gen crd paths=./examples/... output:crd:artifacts:config=examples/memcached/config
 	@go run . manifests --config=config/manager/config.yaml --dir=config
 	@go test ./config -run TestOperatorsRightsAreTheGoldenOnes -update >/dev/null

@@ -19,6 +19,9 @@ rm "$fresh/crd/$distributions"
 quotas=tenancy.warren.dev_hierarchicalresourcequotas.yaml # so does this one
 diff -u "config/crd/budgets/$quotas" "$fresh/crd/$quotas" || stale=1
 rm "$fresh/crd/$quotas"
+requests=tenancy.warren.dev_sudorequests.yaml # and this one
+diff -u "config/crd/requests/$requests" "$fresh/crd/$requests" || stale=1
+rm "$fresh/crd/$requests"
 diff -ru config/crd/bases "$fresh/crd" || stale=1
 diff -u examples/memcached/config/cache.example.com_memcacheds.yaml "$fresh/examples/cache.example.com_memcacheds.yaml" || stale=1
 for package in api/v1alpha1 api/config/v1alpha1 examples/memcached; do

@@ -50,11 +50,13 @@ const (
 	// ResourceDistribution: no other object has the name of a copy. Ready: False, unless `conflictPolicy` allows other targets to be served:
 	// then True with `Skipped`, because the spec asks for that.
 	ConditionConflictFree ConditionType = "ConflictFree"
+	// SudoRequest: the requester has sudo now. Ready: SudoRequests have none.
+	ConditionActive ConditionType = "Active"
 )
 
 var conditionTypes = []ConditionType{ConditionReady, ConditionStalled, ConditionNamespaceReady, ConditionAccessReady,
 	ConditionTemplateReady, ConditionMetadataSynced, ConditionHalted, ConditionParentApplied, ConditionChildrenReady, ConditionPropagated,
-	ConditionBillingExported, ConditionBillingLabelled, ConditionBudgetEnforced, ConditionConflictFree}
+	ConditionBillingExported, ConditionBillingLabelled, ConditionBudgetEnforced, ConditionConflictFree, ConditionActive}
 
 // MostMessage bounds the message of a condition, in bytes: the operator holds the conditions of all tenants in its memory. A rule of the
 // CRDs refuses longer messages of others.

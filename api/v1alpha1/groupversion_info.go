@@ -31,6 +31,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&HierarchyConfiguration{}, &HierarchyConfigurationList{},
 		&ResourceDistribution{}, &ResourceDistributionList{},
 		&HierarchicalResourceQuota{}, &HierarchicalResourceQuotaList{},
+		&SudoRequest{}, &SudoRequestList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -103,6 +103,8 @@ const (
 	AccessSelf    = "self"
 	AccessEdit    = "edit"
 	AccessSole    = "sole"
+	// AccessRequest is on the Job, Role and RoleBinding of a grant of sudo on request.
+	AccessRequest = "request"
 	// AccessOperator is on RoleBindings that give the operator its own right in one namespace.
 	AccessOperator = "operator"
 
@@ -123,6 +125,8 @@ const (
 	SudoersSuffix = "-sudoers"
 	// RailPrefix begins the names that only cluster admins may give in a tree: those of quotas and policies that hold tenants in bounds.
 	RailPrefix = "warren-rail-"
+	// SudoNamespace has the timers of sudo on request, and the rights that end with them.
+	SudoNamespace = "warren-sudo"
 	// SudoUserPrefix begins the name of the user that groups and service accounts among a tenant's sudoers impersonate.
 	SudoUserPrefix = "warren:sudo:"
 )
@@ -130,6 +134,11 @@ const (
 // OperatorUser is the user name of the operator, whose service account is in namespace. The admission policies name it.
 func OperatorUser(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":" + OperatorAccount
+}
+
+// TemporarySudoer is the user name that people become who have sudo on request in the tree of tenant. No such service account exists.
+func TemporarySudoer(tenant string) string {
+	return "system:serviceaccount:" + SudoNamespace + ":" + tenant
 }
 
 // TreeLabel is the key of the tree label for ancestor.

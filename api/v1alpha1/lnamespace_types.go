@@ -6,6 +6,8 @@ import (
 )
 
 // LNamespaceSpec states who belongs to a tenant and what it may have.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.limits.sudoers) || !has(self.sudoers) || size(self.sudoers) <= self.limits.sudoers",message="more sudoers than spec.limits.sudoers allows",fieldPath=".sudoers"
 type LNamespaceSpec struct {
 	// users hold the ClusterRole that the configuration names (admin by default) in every namespace of the tree.
 	// +listType=map
@@ -33,6 +35,10 @@ type LNamespaceSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	Sudoers []Subject `json:"sudoers,omitempty"`
+
+	// sudoRequests states who may ask for sudo for a time, and who approves. Component requests grants it.
+	// +optional
+	SudoRequests *SudoRequests `json:"sudoRequests,omitempty"`
 
 	// template names a template namespace whose sources and inherited keys reach the whole tree. Cluster admins only.
 	// +kubebuilder:validation:MaxLength=63
@@ -94,6 +100,11 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Bytes *int64 `json:"bytes,omitempty"`
+
+	// sudoers is how many subjects spec.sudoers may list; with 0 there is sudo on request only. The configuration has no value for it.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Sudoers *int32 `json:"sudoers,omitempty"`
 
 	// hard is the budget of the tree: what all its namespaces may use together. In an LNamespace, a resource that is absent takes the
 	// value of the configuration. Component budgets enforces it.

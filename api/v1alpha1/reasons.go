@@ -14,7 +14,8 @@ const (
 	// Condition NamespaceReady, Event on a ResourceDistribution: the object existed before and was taken over: a namespace by the mark
 	// `adopt`, another object by `conflictPolicy`.
 	ReasonAdopted Reason = "Adopted"
-	// Conditions NamespaceReady, ParentApplied, Propagated, BillingExported: the work is not done yet. On a HierarchyConfiguration, the API
+	// Conditions NamespaceReady, ParentApplied, Propagated, BillingExported: the work is not done yet. Condition Active of a SudoRequest:
+	// approvals are missing; the message says how many, and whose. On a HierarchyConfiguration, the API
 	// server may also refuse the place that was requested; the message then ends with the command that helps.
 	ReasonPending Reason = "Pending"
 	// Condition NamespaceReady, Event; condition Ready of a SubNamespace: `tenants.reservedNames` reserves the name. Choose another name.
@@ -31,7 +32,7 @@ const (
 	// not deleted. The message states which.
 	ReasonDeleting Reason = "Deleting"
 
-	// Condition AccessReady: all rights are granted.
+	// Condition AccessReady: all rights are granted. Condition Active of a SudoRequest: the requester has sudo until endTime.
 	ReasonGranted Reason = "Granted"
 	// Condition AccessReady: all rights are granted, but the ClusterRole of users holds dangerous rights. See `kubectl warren vet`.
 	ReasonGrantedUnvetted Reason = "GrantedUnvetted"
@@ -104,6 +105,45 @@ const (
 	// Condition BillingLabelled, Event: on the namespaces that the message names, the label already has another value. The operator does not
 	// change it.
 	ReasonKeyTaken Reason = "KeyTaken"
+)
+
+// Reasons of condition Active of a SudoRequest, which also has Granted, Pending and PolicyMissing. From ReasonTimeOver on, they are for ever.
+const (
+	// Condition Active: the operator is granting the right, and waits for the timer that ends it.
+	ReasonGranting Reason = "Granting"
+	// Condition Active, Event: the controller manager does not run the timer that would end the right, so nothing is granted.
+	ReasonTimerMissing Reason = "TimerMissing"
+	// Condition Active: the time is over.
+	ReasonTimeOver Reason = "TimeOver"
+	// Condition Active: somebody has ended it; the message says who.
+	ReasonEnded Reason = "Ended"
+	// Condition Active: an approver or a manager has denied it.
+	ReasonDenied Reason = "Denied"
+	// Condition Active: nobody has approved it in time (`sudo.requests.pendingFor`).
+	ReasonExpired Reason = "Expired"
+	// Condition Active: the requester is not, or no longer, among `spec.sudoRequests.eligible`.
+	ReasonNotEligible Reason = "NotEligible"
+	// Condition Active: the duration is more than the tenant or the configuration allows.
+	ReasonTooLong Reason = "TooLong"
+	// Condition Active: the requester has too many open requests, or has made too many on one day.
+	ReasonTooMany Reason = "TooMany"
+	// Condition Active: the tenant or the configuration does not allow sudo without approval.
+	ReasonBreakGlassForbidden Reason = "BreakGlassForbidden"
+	// Condition Active: the LNamespace is gone, or is not older than the request.
+	ReasonTenantReplaced Reason = "TenantReplaced"
+
+	// Event on a SudoRequest: somebody asks for sudo.
+	ReasonSudoRequested Reason = "SudoRequested"
+	// Event on a SudoRequest: the right is in force.
+	ReasonSudoGranted Reason = "SudoGranted"
+	// Event on a SudoRequest: the request gets no right; the message says why.
+	ReasonSudoDenied Reason = "SudoDenied"
+	// Event on a SudoRequest: the right has ended; the message says why, and by whom.
+	ReasonSudoEnded Reason = "SudoEnded"
+	// Event on a SudoRequest and its LNamespace: sudo was granted without approval.
+	ReasonBreakGlass Reason = "BreakGlass"
+	// Event on a SudoRequest: the operator ended the right, because the timer did not.
+	ReasonTimerLate Reason = "TimerLate"
 )
 
 // Reasons of condition BudgetEnforced, and of a HierarchicalResourceQuota.
@@ -340,7 +380,8 @@ const (
 
 // Reasons of Events on the operator's Deployment.
 const (
-	// Event on the operator's Deployment: an admission policy is not fully in force, or may not be read.
+	// Event on the operator's Deployment: an admission policy is not fully in force, or may not be read. Condition Active of a SudoRequest:
+	// policy `sudo-requests` or `temporary-sudo` is not in force, so nothing is granted.
 	ReasonPolicyMissing Reason = "PolicyMissing"
 	// Event on the operator's Deployment: a policy that restricts the operator refused one of its writes.
 	ReasonCageRefused Reason = "CageRefused"

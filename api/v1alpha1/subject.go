@@ -20,6 +20,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || self.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="a ServiceAccount name is a DNS subdomain"
 // +kubebuilder:validation:XValidation:rule="(self.kind == 'ServiceAccount') == (self.namespace.size() > 0)",message="namespace is required for a ServiceAccount and forbidden for a User or Group"
 // +kubebuilder:validation:XValidation:rule="!self.namespace.startsWith('kube-')",message="service accounts of kube-* can't be listed"
+// +kubebuilder:validation:XValidation:rule="self.namespace != 'warren-sudo'",message="service accounts of warren-sudo can't be listed"
 type Subject struct {
 	// kind is User, Group or ServiceAccount.
 	// +required

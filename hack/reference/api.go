@@ -24,13 +24,14 @@ var kinds = []struct{ name, definition string }{
 	{"HierarchyConfiguration", "config/crd/bases/tenancy.warren.dev_hierarchyconfigurations.yaml"},
 	{"ResourceDistribution", "config/crd/distribution/tenancy.warren.dev_resourcedistributions.yaml"},
 	{"HierarchicalResourceQuota", "config/crd/budgets/tenancy.warren.dev_hierarchicalresourcequotas.yaml"},
+	{"SudoRequest", "config/crd/requests/tenancy.warren.dev_sudorequests.yaml"},
 }
 
 const exampleDir = "docs/reference/examples"
 
 func apiPage(context.Context) (string, error) {
 	p := newPage("API reference", "the Go types in api/v1alpha1 and "+exampleDir,
-		"Every field of the five kinds of group `tenancy.warren.dev`, version `v1alpha1`. The API server checks each *rule* itself; "+
+		"Every field of the six kinds of group `tenancy.warren.dev`, version `v1alpha1`. The API server checks each *rule* itself; "+
 			"[Admission](admission.md) has the rules that need other objects. A test applies each example to a real API server.")
 	for _, kind := range kinds {
 		if err := writeKind(p, kind.name, kind.definition); err != nil {
