@@ -58,7 +58,7 @@ propagation:
 	}
 	const core = "configmaps limitranges resourcequotas resourcequotas/status secrets serviceaccounts services services/status"
 	own := names(core)
-	own["tenancy.warren.dev"] = "*/*"
+	own["tenancy.warren.dev"], own["batch"] = "*/*", "jobs"
 	want := map[string]map[string]string{
 		"warren-copy":                  names(core),
 		"warren-rail-names":            names("configmaps limitranges resourcequotas secrets serviceaccounts services"),

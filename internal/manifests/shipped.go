@@ -61,6 +61,8 @@ var Shipped = []Policy{
 var (
 	StrictPlacement = plain("strict-placement", TheOperator)
 	Distribution    = plain("distribution", "")
+	SudoRequests    = plain("sudo-requests", NotTheOperator)
+	TemporarySudo   = plain("temporary-sudo", "")
 )
 
 func plain(name, identity string) Policy {

@@ -1,0 +1,323 @@
+package sudo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// model is a control plane with one request. It carries out what Next plans, as the API server and the controller manager do.
+type model struct {
+	Facts
+	managerDown bool
+	timers      int
+	acts        []Act
+}
+
+func user(names ...string) (all []v1alpha1.Subject) {
+	for _, name := range names {
+		all = append(all, v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: name})
+	}
+	return all
+}
+
+func group(name string) v1alpha1.Subject {
+	return v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: name}
+}
+
+func decide(who string, verdict v1alpha1.SudoVerdict) v1alpha1.SudoDecision {
+	return v1alpha1.SudoDecision{User: who, Verdict: verdict}
+}
+
+// asked returns a model in which carol has asked for ten minutes, and these decisions were made.
+func asked(decisions ...v1alpha1.SudoDecision) *model {
+	return &model{Facts: Facts{
+		Now: noon,
+		Tenant: &v1alpha1.LNamespace{
+			ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "tenant", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
+			Spec: v1alpha1.LNamespaceSpec{Managers: user("mia", "lea"), SudoRequests: &v1alpha1.SudoRequests{
+				Eligible: append(user("carol"), group("pay-oncall")), Approvals: 1, MaxDuration: "4h"}},
+		},
+		Request: &v1alpha1.SudoRequest{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "r", UID: "r1", Generation: 1, CreationTimestamp: metav1.NewTime(noon)},
+			Spec:       v1alpha1.SudoRequestSpec{User: "carol", Reason: "restore the ledger", Duration: "10m", Decisions: decisions},
+		},
+		Limits: Limits{MaxDuration: 24 * time.Hour, PendingFor: 24 * time.Hour, HistoryFor: 2160 * time.Hour, MaxOpen: 3, MaxPerDay: 20,
+			BreakGlass: true},
+	}}
+}
+
+// manage does what the controller manager does: a timer is complete at once, and gone with what it owns at its time.
+func (m *model) manage() {
+	if m.managerDown || m.Timer == nil {
+		return
+	}
+	if m.Timer.Status.CompletionTime == nil {
+		at := metav1.NewTime(m.Now)
+		m.Timer.Status.CompletionTime = &at
+		m.Timer.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	}
+	if end := findEnd(m.Timer); !m.Now.Before(end.Time) {
+		m.Timer, m.Role, m.Binding = nil, nil, nil
+	}
+}
+
+// step carries out one step, and reports whether there was one.
+func (m *model) step(t *testing.T) bool {
+	t.Helper()
+	step := Next(&m.Facts)
+	switch m.acts = append(m.acts, step.Act); step.Act {
+	case Nothing:
+		m.acts = m.acts[:len(m.acts)-1]
+		return false
+	case WriteStatus:
+		m.Request.Status = *step.Status
+	case CreateTimer:
+		m.timers++
+		m.Timer = BuildTimer(m.Request, m.Tenant, step.Left)
+		m.Timer.UID, m.Timer.CreationTimestamp = types.UID(fmt.Sprint("timer-", m.timers)), metav1.NewTime(m.Now)
+	case CreateRole:
+		m.Role = BuildRole(m.Request, m.Timer)
+	case CreateBinding:
+		m.Binding = BuildBinding(m.Request, m.Timer)
+	case DeleteBinding:
+		m.Binding = nil
+	case DeleteTimer:
+		m.Timer, m.Role = nil, nil
+	case DeleteRequest:
+		m.Request = nil
+		return false
+	}
+	m.manage()
+	return true
+}
+
+// settle carries out all steps.
+func (m *model) settle(t *testing.T) *model {
+	t.Helper()
+	for range 20 {
+		if !m.step(t) {
+			return m
+		}
+	}
+	t.Fatalf("no end of steps: %v", m.acts)
+	return nil
+}
+
+func (m *model) wait(d time.Duration) *model {
+	m.Now = m.Now.Add(d)
+	m.manage()
+	return m
+}
+
+func (m *model) active() string {
+	c := meta.FindStatusCondition(m.Request.Status.Conditions, string(v1alpha1.ConditionActive))
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprint(c.Status, " ", c.Reason)
+}
+
+func (m *model) message() string {
+	return meta.FindStatusCondition(m.Request.Status.Conditions, string(v1alpha1.ConditionActive)).Message
+}
+
+func TestGrantIsWrittenInOrder(t *testing.T) {
+	m := asked(decide("mia", v1alpha1.SudoApprove)).settle(t)
+	want := []Act{WriteStatus, CreateTimer, WriteStatus, CreateRole, CreateBinding, WriteStatus}
+	if diff := cmp.Diff(want, m.acts); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	if m.active() != "True Granted" || !m.Request.Status.EndTime.Equal(new(metav1.NewTime(noon.Add(10*time.Minute)))) {
+		t.Errorf("status: %+v", m.Request.Status)
+	}
+	if diff := cmp.Diff([]rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "carol"}}, m.Binding.Subjects); diff != "" {
+		t.Errorf("subjects (-want +got):\n%s", diff)
+	}
+}
+
+func TestGrantEnds(t *testing.T) {
+	grant := func() *model { return asked(decide("mia", v1alpha1.SudoApprove)).settle(t) }
+	for name, tc := range map[string]struct {
+		change func(*model)
+		want   string
+	}{
+		"its time is over":      {func(m *model) { m.wait(10 * time.Minute) }, "False TimeOver"},
+		"carol ends it":         {func(m *model) { m.decide("carol", v1alpha1.SudoEnd) }, "False Ended"},
+		"mia ends it":           {func(m *model) { m.decide("mia", v1alpha1.SudoEnd) }, "False Ended"},
+		"lea denies it":         {func(m *model) { m.decide("lea", v1alpha1.SudoDeny) }, "False Denied"},
+		"zed ends it":           {func(m *model) { m.decide("zed", v1alpha1.SudoEnd) }, "True Granted"},
+		"zed denies it":         {func(m *model) { m.decide("zed", v1alpha1.SudoDeny) }, "True Granted"},
+		"carol leaves the list": {func(m *model) { m.Tenant.Spec.SudoRequests.Eligible = nil }, "False NotEligible"},
+		"mia leaves":            {func(m *model) { m.Tenant.Spec.Managers = user("lea") }, "True Granted"},
+		"the tenant is gone":    {func(m *model) { m.Tenant = nil }, "False TenantReplaced"},
+		"the tenant is new":     {func(m *model) { m.Tenant.CreationTimestamp = m.Request.CreationTimestamp }, "False TenantReplaced"},
+		"the policy is missing": {func(m *model) { m.Gap = "gone" }, "True Granted"},
+		"the timer is deleted":  {func(m *model) { m.Timer, m.Role, m.Binding = nil, nil, nil }, "False Ended"},
+		"the timer is orphaned": {func(m *model) { m.Timer = nil }, "False Ended"},
+		"the timer is another":  {func(m *model) { m.Timer.UID = "other" }, "False Ended"},
+		"the binding is gone":   {func(m *model) { m.Binding = nil }, "False Ended"},
+		"the timer is late":     {func(m *model) { m.managerDown = true; m.wait(10*time.Minute + grace) }, "False TimeOver"},
+		"the timer is slow":     {func(m *model) { m.managerDown = true; m.wait(10*time.Minute + grace - time.Second) }, "True Granted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := grant()
+			tc.change(m)
+			m.settle(t)
+			if m.active() != tc.want {
+				t.Errorf("Active is %s, want %s", m.active(), tc.want)
+			}
+			if (m.Binding == nil) != strings.HasPrefix(tc.want, "False") {
+				t.Errorf("binding: %v", m.Binding)
+			}
+			if strings.HasPrefix(tc.want, "False") && m.Timer != nil {
+				t.Errorf("the timer is left")
+			}
+		})
+	}
+}
+
+func (m *model) decide(who string, verdict v1alpha1.SudoVerdict) {
+	m.Request.Generation++
+	m.Request.Spec.Decisions = append(m.Request.Spec.Decisions, decide(who, verdict))
+}
+
+func TestRequestIsJudged(t *testing.T) {
+	approve := v1alpha1.SudoApprove
+	older := func(n int, ago time.Duration, reason v1alpha1.Reason) (all []v1alpha1.SudoRequest) {
+		for range n {
+			r := v1alpha1.SudoRequest{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(noon.Add(-ago))}}
+			meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{Type: "Active", Status: "False", Reason: string(reason)})
+			all = append(all, r)
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		decisions []v1alpha1.SudoDecision
+		change    func(*model)
+		want      string
+	}{
+		"nobody approves": {nil, nil, "False Pending"},
+		"carol approves":  {[]v1alpha1.SudoDecision{decide("carol", approve)}, func(m *model) { m.Tenant.Spec.Managers = user("carol") }, "False Pending"},
+		"a user approves": {[]v1alpha1.SudoDecision{decide("zed", approve)}, nil, "False Pending"},
+		"one of two":      {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Tenant.Spec.SudoRequests.Approvals = 2 }, "False Pending"},
+		"two of two":      {[]v1alpha1.SudoDecision{decide("mia", approve), decide("lea", approve)}, func(m *model) { m.Tenant.Spec.SudoRequests.Approvals = 2 }, "True Granted"},
+		"not an approver": {[]v1alpha1.SudoDecision{decide("mia", approve)}, leads, "False Pending"},
+		"by a group":      {[]v1alpha1.SudoDecision{{User: "lea", Group: "pay-leads", Verdict: approve}}, leads, "True Granted"},
+		"eligible group":  {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Request.Spec.User, m.Request.Spec.Group = "otto", "pay-oncall" }, "True Granted"},
+		"not eligible":    {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Request.Spec.User = "otto" }, "False NotEligible"},
+		"no list":         {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Tenant.Spec.SudoRequests = nil }, "False NotEligible"},
+		"too long":        {nil, func(m *model) { m.Request.Spec.Duration = "5h" }, "False TooLong"},
+		"too long in all": {nil, func(m *model) { m.Limits.MaxDuration = time.Minute }, "False TooLong"},
+		"a fourth open":   {nil, func(m *model) { m.Older = older(3, time.Hour, v1alpha1.ReasonPending) }, "False TooMany"},
+		"three over":      {nil, func(m *model) { m.Older = older(3, time.Hour, v1alpha1.ReasonEnded) }, "False Pending"},
+		"a 21st that day": {nil, func(m *model) { m.Older = older(20, time.Hour, v1alpha1.ReasonEnded) }, "False TooMany"},
+		"a day later":     {nil, func(m *model) { m.Older = older(20, 24*time.Hour, v1alpha1.ReasonEnded) }, "False Pending"},
+		"glass":           {nil, func(m *model) { m.Request.Spec.BreakGlass, m.Tenant.Spec.SudoRequests.BreakGlass = true, true }, "True Granted"},
+		"glass not here":  {nil, func(m *model) { m.Request.Spec.BreakGlass = true }, "False BreakGlassForbidden"},
+		"glass not at all": {nil, func(m *model) {
+			m.Request.Spec.BreakGlass, m.Tenant.Spec.SudoRequests.BreakGlass, m.Limits.BreakGlass = true, true, false
+		}, "False BreakGlassForbidden"},
+		"too old":        {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Now = noon.Add(24 * time.Hour) }, "False Expired"},
+		"policy missing": {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Gap = "gone" }, "False PolicyMissing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := asked(tc.decisions...)
+			if tc.change != nil {
+				tc.change(m)
+			}
+			m.settle(t)
+			if m.active() != tc.want {
+				t.Errorf("Active is %s, want %s: %s", m.active(), tc.want, m.message())
+			}
+			if strings.HasPrefix(tc.want, "False") && (m.timers > 0 || m.Binding != nil) {
+				t.Errorf("a timer was made")
+			}
+		})
+	}
+}
+
+func leads(m *model) { m.Tenant.Spec.SudoRequests.Approvers = []v1alpha1.Subject{group("pay-leads")} }
+
+func TestKillAtEachWriteMakesOneGrant(t *testing.T) {
+	for kill := range 7 {
+		for _, down := range []time.Duration{time.Second, 9 * time.Minute, time.Hour} {
+			m := asked(decide("mia", v1alpha1.SudoApprove))
+			for range kill {
+				m.step(t)
+			}
+			m.wait(down)
+			for end := noon.Add(2 * time.Hour); m.Now.Before(end); m.wait(time.Second) {
+				m.settle(t)
+				if m.Binding != nil && m.Request.Status.StartTime != nil &&
+					m.Now.After(m.Request.Status.StartTime.Add(10*time.Minute+2*time.Second)) {
+					t.Fatalf("killed at %d for %s: in force at %s", kill, down, m.Now)
+				}
+			}
+			if m.timers > 1 || m.active() != "False TimeOver" {
+				t.Errorf("killed at %d for %s: %d timers, %s", kill, down, m.timers, m.active())
+			}
+		}
+	}
+}
+
+func TestTimerThatDoesNotRunGrantsNothing(t *testing.T) {
+	m := asked(decide("mia", v1alpha1.SudoApprove))
+	m.managerDown = true
+	m.settle(t).wait(timerStarts + time.Second).settle(t)
+	if m.active() != "False TimerMissing" || m.Role != nil || m.Binding != nil {
+		t.Errorf("%s, role %v, binding %v", m.active(), m.Role, m.Binding)
+	}
+	m.managerDown = false
+	m.wait(time.Hour).settle(t)
+	if want := noon.Add(time.Hour + timerStarts + time.Second + 10*time.Minute); m.active() != "True Granted" ||
+		!m.Request.Status.EndTime.Time.Equal(want) {
+		t.Errorf("%s, ends %s, want %s", m.active(), m.Request.Status.EndTime, want)
+	}
+}
+
+func TestApprovalThatIsLostGivesUpTheStart(t *testing.T) {
+	for begun := range 4 { // before startTime, the timer, its UID, the role
+		m := asked(decide("mia", v1alpha1.SudoApprove))
+		for range begun {
+			m.step(t)
+		}
+		m.Tenant.Spec.Managers = user("lea")
+		m.settle(t)
+		if m.active() != "False Pending" || m.Timer != nil || m.Request.Status.StartTime != nil || m.Request.Status.Timer != "" {
+			t.Errorf("begun %d: %+v, timer %v", begun, m.Request.Status, m.Timer)
+		}
+		m.wait(time.Hour).decide("lea", v1alpha1.SudoApprove)
+		if m.settle(t); m.active() != "True Granted" || !m.Request.Status.EndTime.Time.Equal(noon.Add(70*time.Minute)) {
+			t.Errorf("begun %d, approved again: %+v", begun, m.Request.Status)
+		}
+	}
+}
+
+func TestFinishedRequestStaysSoUntilItIsDeleted(t *testing.T) {
+	m := asked(decide("lea", v1alpha1.SudoDeny)).settle(t)
+	m.Request.Spec.Decisions = []v1alpha1.SudoDecision{decide("mia", v1alpha1.SudoApprove)}
+	if m.settle(t); m.active() != "False Denied" {
+		t.Errorf("Active is %s", m.active())
+	}
+	m.wait(m.Limits.HistoryFor - time.Second).settle(t)
+	if m.Request == nil {
+		t.Fatal("deleted before its time")
+	}
+	if m.wait(time.Second).settle(t); m.Request != nil {
+		t.Error("the request is kept")
+	}
+}
