@@ -38,6 +38,8 @@ const (
 	grace = 5 * time.Second
 	// timerStarts is how long a timer may take to run before TimerMissing says that it doesn't.
 	timerStarts = 5 * time.Second
+	// policyLook is the time between two looks at a policy that is not in force.
+	policyLook = 5 * time.Second
 )
 
 // Next returns the next step for a request. Facts.Request is never nil.
@@ -59,6 +61,12 @@ func Next(f *Facts) Step {
 		return hold(f, v)
 	}
 	return grant(f)
+}
+
+// IsEnding reports whether the next step of a request takes its right away.
+func IsEnding(f *Facts) bool {
+	act := Next(f).Act
+	return act == DeleteBinding || act == DeleteTimer
 }
 
 // isRecorded reports whether the timer is the one whose UID the status has.
@@ -154,6 +162,9 @@ func hold(f *Facts, v verdict) Step {
 	if begun && !isFinal(v.reason) {
 		return giveUp(f, v)
 	}
+	if v.reason == v1alpha1.ReasonPolicyMissing {
+		return writeStatus(f, v, policyLook)
+	}
 	return writeStatus(f, v, waitForExpiry(f))
 }
 
@@ -183,7 +194,8 @@ func grant(f *Facts) Step {
 		return step
 	}
 	if f.Timer == nil {
-		left := status.StartTime.Add(f.Request.Spec.Duration.Value()).Sub(f.Now).Truncate(time.Second)
+		// startTime is in whole seconds, rounded down, so that a grant without a crash gets its whole time.
+		left := (status.StartTime.Add(f.Request.Spec.Duration.Value()).Sub(f.Now) + time.Second - 1).Truncate(time.Second)
 		if left < time.Second {
 			return writeStatus(f, verdict{v1alpha1.ReasonTimeOver, "its time was over before it was granted. Make another request"}, 0)
 		}

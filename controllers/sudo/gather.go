@@ -1,0 +1,133 @@
+package sudo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/manifests"
+	"github.com/warren-tenancy/warren/internal/sudo"
+)
+
+// gatherFacts reads what the decision about a request depends on; nil if there is no such request. Everything is read live: a right may
+// hang on a write of a moment ago.
+func (r *Reconciler) gatherFacts(ctx context.Context, place types.NamespacedName) (*sudo.Facts, error) {
+	f := &sudo.Facts{Request: &v1alpha1.SudoRequest{}, Limits: r.Limits}
+	if found, err := r.read(ctx, place, f.Request); err != nil || !found {
+		return nil, err
+	}
+	if !sudo.IsFinished(f.Request) || r.known.hasGrant(f.Request.UID) {
+		if err := r.gatherGrant(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	if !sudo.IsFinished(f.Request) {
+		f.Tenant = &v1alpha1.LNamespace{}
+		found, err := r.read(ctx, types.NamespacedName{Name: place.Namespace}, f.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			f.Tenant = nil
+		}
+		if f.Binding == nil {
+			if err := r.gatherRules(ctx, f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	f.Now = r.clock.Now()
+	return f, nil
+}
+
+// gatherGrant reads what was made of a request.
+func (r *Reconciler) gatherGrant(ctx context.Context, f *sudo.Facts) error {
+	place := types.NamespacedName{Namespace: v1alpha1.SudoNamespace, Name: string(f.Request.UID)}
+	timer, role, binding := &batchv1.Job{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}
+	// The timer last: with a RoleBinding that is newer than it, a right would seem to have no timer.
+	if found, err := r.read(ctx, place, binding); err != nil {
+		return err
+	} else if found {
+		f.Binding = binding
+	}
+	if found, err := r.read(ctx, place, role); err != nil {
+		return err
+	} else if found {
+		f.Role = role
+	}
+	if found, err := r.read(ctx, place, timer); err != nil {
+		return err
+	} else if found {
+		f.Timer = timer
+	}
+	return nil
+}
+
+// gatherRules reads what a grant depends on besides.
+func (r *Reconciler) gatherRules(ctx context.Context, f *sudo.Facts) error {
+	all := &v1alpha1.SudoRequestList{}
+	if err := r.client.List(ctx, all, client.InNamespace(f.Request.Namespace)); err != nil {
+		return fmt.Errorf("listing the SudoRequests of LNamespace %s: %w", f.Request.Namespace, err)
+	}
+	for i := range all.Items {
+		if sudo.IsOlder(&all.Items[i], f.Request) {
+			f.Older = append(f.Older, all.Items[i])
+		}
+	}
+	for _, policy := range []string{manifests.SudoRequests.Name, manifests.TemporarySudo.Name} {
+		gap, err := r.findGap(ctx, manifests.Prefix+policy)
+		if err != nil {
+			return err
+		}
+		if gap != "" {
+			f.Gap = gap + ": apply component requests"
+		}
+	}
+	return nil
+}
+
+// findGap returns why a policy is not in force; "" if it is.
+func (r *Reconciler) findGap(ctx context.Context, name string) (string, error) {
+	policy, binding := &admissionregistrationv1.ValidatingAdmissionPolicy{}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
+	found, err := r.read(ctx, types.NamespacedName{Name: name}, policy)
+	if err != nil {
+		return "", err
+	}
+	if !found {
+		return "policy " + name + " is missing", nil
+	}
+	found, err = r.read(ctx, types.NamespacedName{Name: name}, binding)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
+		return "the binding of policy " + name + " is missing", nil
+	case binding.Spec.PolicyName != name || !slices.Contains(binding.Spec.ValidationActions, admissionregistrationv1.Deny):
+		return "the binding of policy " + name + " doesn't deny", nil
+	case binding.Spec.MatchResources != nil || binding.Spec.ParamRef != nil:
+		return "the binding of policy " + name + " selects objects", nil
+	case policy.Spec.FailurePolicy != nil && *policy.Spec.FailurePolicy != admissionregistrationv1.Fail:
+		return "policy " + name + " has another failurePolicy than Fail", nil
+	}
+	return "", nil
+}
+
+// read reads one object, and reports whether there is one.
+func (r *Reconciler) read(ctx context.Context, place types.NamespacedName, into client.Object) (found bool, err error) {
+	err = r.client.Get(ctx, place, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %T %s: %w", into, place, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,107 @@
+package sudo
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/mirror"
+	"github.com/warren-tenancy/warren/internal/sudo"
+)
+
+// known is what watches have shown. It finds the request of a grant, and the grants of which there is anything: what is decided is read
+// live.
+type known struct {
+	mu       sync.Mutex // guards the fields below
+	requests *mirror.Table[*v1alpha1.SudoRequest, request]
+	timers   *mirror.Table[*metav1.PartialObjectMetadata, grant]
+	bindings *mirror.Table[*metav1.PartialObjectMetadata, grant]
+}
+
+// request is what is kept of a SudoRequest.
+type request struct {
+	uid        types.UID
+	isFinished bool
+}
+
+// grant is what is kept of a timer, and of a RoleBinding, whose name is the UID of the request: where the request is.
+type grant struct{ tenant string }
+
+func newKnown() *known {
+	keep := func(o *metav1.PartialObjectMetadata) grant { return grant{o.Labels[v1alpha1.LabelTenant]} }
+	return &known{
+		requests: mirror.New(func(r *v1alpha1.SudoRequest) request { return request{r.UID, sudo.IsFinished(r)} }),
+		timers:   mirror.New(keep), bindings: mirror.New(keep),
+	}
+}
+
+// isComplete reports whether it is known which requests, timers and RoleBindings exist.
+func (k *known) isComplete() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	requests, _ := k.requests.Knowledge(mirror.Everywhere)
+	timers, _ := k.timers.Knowledge(v1alpha1.SudoNamespace)
+	bindings, _ := k.bindings.Knowledge(v1alpha1.SudoNamespace)
+	return requests == mirror.Complete && timers == mirror.Complete && bindings == mirror.Complete
+}
+
+// listRequests returns the places of the requests of a tenant that are not finished.
+func (k *known) listRequests(tenant string) (places []types.NamespacedName) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for name, is := range k.requests.In(tenant) {
+		if !is.isFinished {
+			places = append(places, types.NamespacedName{Namespace: tenant, Name: name})
+		}
+	}
+	return places
+}
+
+// findPlace returns the place of the request that a timer or RoleBinding is of. Where it isn't known, that is the place of the grant.
+func (k *known) findPlace(uid types.UID, tenant string) types.NamespacedName {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for name, is := range k.requests.In(tenant) {
+		if is.uid == uid {
+			return types.NamespacedName{Namespace: tenant, Name: name}
+		}
+	}
+	return types.NamespacedName{Namespace: v1alpha1.SudoNamespace, Name: string(uid)}
+}
+
+// listGrants returns the places of all requests of which there is a timer or a RoleBinding, those with a RoleBinding first.
+func (k *known) listGrants() (places []types.NamespacedName) {
+	seen := map[string]string{}
+	k.mu.Lock()
+	var order []string
+	for _, table := range []*mirror.Table[*metav1.PartialObjectMetadata, grant]{k.bindings, k.timers} {
+		for name, is := range table.In(v1alpha1.SudoNamespace) {
+			if _, twice := seen[name]; !twice {
+				order = append(order, name)
+			}
+			seen[name] = is.tenant
+		}
+	}
+	k.mu.Unlock()
+	for _, name := range order {
+		places = append(places, k.findPlace(types.UID(name), seen[name]))
+	}
+	return places
+}
+
+// hasGrant reports whether there may be a timer or a RoleBinding of a request.
+func (k *known) hasGrant(uid types.UID) bool {
+	if !k.isComplete() {
+		return true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := mirror.Place{Namespace: v1alpha1.SudoNamespace, Name: string(uid)}
+	return k.timers.At(at) != nil || k.bindings.At(at) != nil
+}
+
+// waitPause is the time between two looks whether all is known.
+const waitPause = 100 * time.Millisecond
