@@ -116,6 +116,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	// Before planInput, which refuses accounts whose namespaces are not recorded.
 	tenant.Status.ServiceAccounts, f.unremembered = r.accounts.rememberAccounts(ctx, tenant)
 	f.input = planInput(r.View, tenant, f.settings)
+	f.input.Requests = r.requests.served.Load()
 	var err error
 	if f.actual, err = r.readActual(ctx, tenant, grants.For(tenant, f.input)); err != nil {
 		return nil, err

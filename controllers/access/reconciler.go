@@ -142,6 +142,7 @@ type Reconciler struct {
 	patience  workqueue.TypedRateLimiter[string]
 	start     *startPhase
 	blocked   obstacles
+	requests  requests
 	// elsewhere counts foreign bindings of the groups of sudoers.
 	elsewhere foreignBindings
 }

@@ -35,6 +35,8 @@ type Options struct {
 	Events      record.EventRecorder
 	Limits      sudo.Limits
 	Concurrency int
+	// Served is called once the API server serves SudoRequests.
+	Served func(context.Context)
 }
 
 // Reconciler grants and ends the right of one SudoRequest. A request names it, or names a grant in SudoNamespace whose SudoRequest is

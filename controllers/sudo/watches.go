@@ -33,6 +33,7 @@ func (r *Reconciler) runWatches(ctx context.Context) error {
 		return nil
 	case <-r.served:
 	}
+	r.Served(ctx)
 	for _, watch := range []struct {
 		resource schema.GroupVersionResource
 		table    *mirror.Table[*metav1.PartialObjectMetadata, grant]

@@ -32,7 +32,7 @@ func defaultsBeforeFile() *config.OperatorConfiguration {
 		ProtectedNamespaces: config.Globs{},
 		Tenants:             config.Tenants{ReservedNames: config.Globs{"*-system", "accurate"}},
 		Access:              config.Access{UserClusterRole: "admin"},
-		Sudo:                config.Sudo{Mode: tenancy.SudoLegacy},
+		Sudo:                config.Sudo{Mode: tenancy.SudoLegacy, Requests: defaultSudoRequests()},
 		Propagation:         defaultPropagation(),
 		Distribution: config.Distribution{
 			MaxObjectBytes: 1500000,
@@ -67,6 +67,17 @@ func defaultPropagation() config.Propagation {
 			Max: metav1.Duration{Duration: 5 * time.Minute},
 		},
 		Generators: []config.Generator{},
+	}
+}
+
+func defaultSudoRequests() config.SudoRequests {
+	return config.SudoRequests{
+		MaxDuration: metav1.Duration{Duration: 24 * time.Hour},
+		PendingFor:  metav1.Duration{Duration: 24 * time.Hour},
+		HistoryFor:  metav1.Duration{Duration: 2160 * time.Hour},
+		MaxOpen:     3,
+		MaxPerDay:   20,
+		BreakGlass:  true,
 	}
 }
 

@@ -27,6 +27,7 @@ func validateConfiguration(c *config.OperatorConfiguration) field.ErrorList {
 		validateTenants(field.NewPath("tenants"), &c.Tenants),
 		validateAccess(field.NewPath("access"), &c.Access),
 		validateSudoMode(field.NewPath("sudo", "mode"), c.Sudo.Mode),
+		validateSudoRequests(field.NewPath("sudo", "requests"), &c.Sudo.Requests),
 		validatePropagation(field.NewPath("propagation"), &c.Propagation),
 		validateGenerators(field.NewPath("propagation", "generators"), c.Propagation.Generators, c.FeatureEnabled(config.PropagateGenerated)),
 		validateDistribution(field.NewPath("distribution"), &c.Distribution),
@@ -51,6 +52,17 @@ func validateSudoMode(at *field.Path, mode tenancy.SudoMode) field.ErrorList {
 	return problems
 }
 
+func validateSudoRequests(at *field.Path, r *config.SudoRequests) field.ErrorList {
+	problems := durationAtLeast(at.Child("maxDuration"), r.MaxDuration, time.Minute)
+	if most := 24 * time.Hour; r.MaxDuration.Duration > most {
+		problems = append(problems, field.Invalid(at.Child("maxDuration"), r.MaxDuration.Duration.String(), "must be at most 24h"))
+	}
+	problems = append(problems, durationAtLeast(at.Child("pendingFor"), r.PendingFor, time.Second)...)
+	problems = append(problems, durationAtLeast(at.Child("historyFor"), r.HistoryFor, 24*time.Hour)...)
+	problems = append(problems, checkAtLeast(at.Child("maxOpen"), r.MaxOpen, 1)...)
+	return append(problems, checkAtLeast(at.Child("maxPerDay"), r.MaxPerDay, 1)...)
+}
+
 func validateInheritance(at *field.Path, i *config.Inheritance) field.ErrorList {
 	problems := validateKeyGlobs(at.Child("labels"), i.Labels)
 	problems = append(problems, validateKeyGlobs(at.Child("annotations"), i.Annotations)...)
@@ -72,6 +84,10 @@ func validateSubNamespaces(at *field.Path, s *config.SubNamespaces) field.ErrorL
 	}
 	if n := s.Limits.Bytes; n != nil {
 		problems = append(problems, checkAtLeast(at.Child("limits", "bytes"), *n, 0)...)
+	}
+	if s.Limits.Sudoers != nil {
+		problems = append(problems, field.Forbidden(at.Child("limits", "sudoers"),
+			"the configuration has no limit of sudoers: set spec.limits.sudoers of an LNamespace"))
 	}
 	for _, problem := range budget.Check(s.Limits.Hard) {
 		problems = append(problems, field.Invalid(at.Child("limits", "hard"), field.OmitValueType{}, problem))

@@ -28,6 +28,8 @@ type Facts struct {
 	UserClusterRole string
 	// Refused are listed subjects that get nothing; see Refusals.
 	Refused []Refusal
+	// Requests reports that component requests is installed.
+	Requests bool
 }
 
 // Pair is a ClusterRole and the ClusterRoleBinding of the same name.
@@ -44,9 +46,12 @@ type Objects struct {
 	Users   *rbacv1.RoleBinding
 	// SudoOn lets sudoers use the constrained form in the tree. It is desired only if Forms contains that form.
 	SudoOn *rbacv1.RoleBinding
-	Sudo   Pair
-	Edit   Pair
-	Self   []Pair // one for each sudoer who is a User, in the order of the list
+	// Requests are those of sudo on request. They are written only if GrantsRequests.
+	Requests       []*rbacv1.RoleBinding
+	GrantsRequests bool
+	Sudo           Pair
+	Edit           Pair
+	Self           []Pair // one for each sudoer who is a User, in the order of the list
 	// Sole takes the place of Sudo, Edit and Self where one User is the only manager and the only sudoer; otherwise it
 	// is nil. It saves ClusterRoleBindings, all of which the API server reads for each request of any user.
 	Sole *Pair
@@ -64,7 +69,8 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 		editors = append(editors, group)
 	}
 	objects := Objects{
-		Forms:   facts.Forms,
+		Forms:    facts.Forms,
+		Requests: requestBindings(tenant, facts.Refused), GrantsRequests: facts.Requests,
 		Sudoers: roleBinding(tenant, SudoersBinding, v1alpha1.AccessSudoers, clusterAdmin, []v1alpha1.Subject{group}),
 		Users: roleBinding(tenant, UsersBinding, v1alpha1.AccessUsers, facts.UserClusterRole,
 			grantedSubjects(tenant.Spec.Users, ListUsers, facts.Refused)),
@@ -151,7 +157,13 @@ func (o Objects) all() []Object {
 }
 
 // RootBindings returns the RoleBindings in the root namespace, which grant rights there and are copied to the tree.
-func (o Objects) RootBindings() []Object { return []Object{o.Sudoers, o.Users, o.SudoOn} }
+func (o Objects) RootBindings() []Object {
+	bindings := []Object{o.Sudoers, o.Users, o.SudoOn}
+	for _, binding := range o.Requests {
+		bindings = append(bindings, binding)
+	}
+	return bindings
+}
 
 // Keys returns the key of every object of the tenant, whether the object exists or not.
 func (o Objects) Keys() []Key {

@@ -123,6 +123,9 @@ func (p *planner) planRevocation() {
 	p.revokeFrom(p.objects.Users, nil, p.withheld.Users)
 	p.revokeFrom(p.objects.Edit.Binding, p.objects.Edit.Role, p.objects.Edit.bindsNobody())
 	p.revokeFrom(p.objects.Sudoers, nil, false)
+	for _, binding := range p.objects.Requests {
+		p.revokeFrom(binding, nil, len(binding.Subjects) == 0)
+	}
 	for _, pair := range p.objects.Self {
 		p.revokeFrom(pair.Binding, pair.Role, false)
 	}
@@ -214,6 +217,11 @@ func (p *planner) grantInRoot() {
 	}
 	if p.objects.Forms.Constrained && !p.withheld.Sudo && !p.withheld.SudoAdditions {
 		p.planObject(p.objects.SudoOn, nil)
+	}
+	for _, binding := range p.objects.Requests {
+		if p.objects.GrantsRequests && len(binding.Subjects) > 0 {
+			p.planObject(binding, nil)
+		}
 	}
 }
 

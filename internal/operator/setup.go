@@ -25,6 +25,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/lnamespace"
 	"github.com/warren-tenancy/warren/controllers/ownrights"
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
+	"github.com/warren-tenancy/warren/controllers/sudo"
 	"github.com/warren-tenancy/warren/controllers/vetting"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/copyengine"
@@ -125,7 +126,7 @@ func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timi
 	s.tenantReporter = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()
 	s.access = s.newAccess()
-	if err := errors.Join(s.addInformers(), s.addGuard(), s.addBudgets()); err != nil {
+	if err := errors.Join(s.addInformers(), s.addGuard(), s.addBudgets(), s.addSudo()); err != nil {
 		return err
 	}
 	for _, c := range []struct {
@@ -187,6 +188,13 @@ func (s *setup) addBudgets() error {
 	})
 	s.access.AwaitsRails = s.budgets.AwaitsShare
 	return s.budgets.SetupWithManager(s.mgr)
+}
+
+// addSudo adds the controller of sudo on request, whether or not component requests is installed, which gives it its rights.
+func (s *setup) addSudo() error {
+	return sudo.New(sudo.Options{
+		Informers: s.informers, Events: s.events, Limits: sudoLimits(s.config), Concurrency: s.workers(), Served: s.access.BeginRequests,
+	}).SetupWithManager(s.mgr)
 }
 
 // newVetter returns the vetter, which compares the ClusterRole of users with the vetted list of its rights.

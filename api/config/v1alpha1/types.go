@@ -112,6 +112,30 @@ type Access struct {
 type Sudo struct {
 	// Mode is Legacy or Constrained (from Kubernetes 1.36). Default Legacy, which every API server knows.
 	Mode tenancy.SudoMode `json:"mode"`
+
+	// Requests bounds sudo on request, which component requests brings.
+	Requests SudoRequests `json:"requests"`
+}
+
+// SudoRequests bounds what tenants allow by spec.sudoRequests of an LNamespace.
+type SudoRequests struct {
+	// MaxDuration is the longest time of a request, from 1m to 24h. Default 24h.
+	MaxDuration metav1.Duration `json:"maxDuration"`
+
+	// PendingFor is how long a request may wait for approvals, at least 1s. Default 24h.
+	PendingFor metav1.Duration `json:"pendingFor"`
+
+	// HistoryFor is how long a finished request is kept, at least 24h, because MaxPerDay counts these. Default 2160h.
+	HistoryFor metav1.Duration `json:"historyFor"`
+
+	// MaxOpen is how many requests of one person in one tenant may be unfinished, at least 1. Default 3.
+	MaxOpen int `json:"maxOpen"`
+
+	// MaxPerDay is how many requests one person may make in one tenant in 24 hours, at least 1. Default 20.
+	MaxPerDay int `json:"maxPerDay"`
+
+	// BreakGlass lets tenants allow sudo without approval. Default true.
+	BreakGlass bool `json:"breakGlass"`
 }
 
 // Informers tunes package watchset, which watches the kinds that are copied.
