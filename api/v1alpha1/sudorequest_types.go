@@ -102,13 +102,13 @@ type SudoDecision struct {
 // +kubebuilder:validation:XValidation:rule="self.user == oldSelf.user && has(self.group) == has(oldSelf.group) && (!has(self.group) || self.group == oldSelf.group) && self.reason == oldSelf.reason && self.duration == oldSelf.duration && self.breakGlass == oldSelf.breakGlass",message="a request can't be changed; end it and make another"
 // +kubebuilder:validation:XValidation:rule="oldSelf.decisions.all(d, d in self.decisions)",message="a decision can't be changed or taken back; add another"
 type SudoRequestSpec struct {
-	// user who asks, as the API server names them. A webhook of the operator fills it in.
+	// user who asks, as the API server names them.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	User string `json:"user"`
 
-	// group of the user by which they are eligible. A webhook of the operator fills it in.
+	// group of the user by which they are eligible.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +optional

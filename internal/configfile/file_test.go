@@ -166,7 +166,7 @@ func TestParseIsStrict(t *testing.T) {
 				`propagateLabelKeyExcludes: unknown field "propagateLabelKeyExcludes" (use propagation.excludedLabels)`,
 				`propagateAnnotationKeyExcludes: unknown field "propagateAnnotationKeyExcludes" (use propagation.excludedAnnotations)`,
 				`namingPolicies: unknown field "namingPolicies" (use subNamespaces.namingPolicies)`,
-				`sudo.watches: unknown field "sudo.watches" (known here: mode)`,
+				`sudo.watches: unknown field "sudo.watches" (known here: mode, requests)`,
 			},
 		},
 		"WrongTypes": {

@@ -93,7 +93,7 @@ func TestReferenceListsEveryKey(t *testing.T) {
 }
 
 // refusedValues has, for each key of which this version accepts only the default, a configuration with another value.
-var refusedValues = map[string]string{}
+var refusedValues = map[string]string{"subNamespaces.limits.sudoers": "subNamespaces: {limits: {sudoers: 1}}\n"}
 
 // TestRefusedKeysAreRefused checks, for each key that the reference calls refused, that a value other than the default is refused.
 func TestRefusedKeysAreRefused(t *testing.T) {

@@ -89,6 +89,17 @@ propagation: {excludedLabels: ["c["], excludedAnnotations: ["tenancy.warren.dev/
 			body:   "sudo: {mode: Auto}\n",
 			want:   []string{`sudo.mode: Invalid value: "Auto": ` + sudoRule},
 		},
+		"SudoRequests": {
+			reason: "each value just outside of its range",
+			body:   "sudo: {requests: {maxDuration: 25h, pendingFor: 0s, historyFor: 23h, maxOpen: 0, maxPerDay: 0}}\n",
+			want: []string{
+				`sudo.requests.maxDuration: Invalid value: "25h0m0s": must be at most 24h`,
+				`sudo.requests.pendingFor: Invalid value: "0s": must be at least 1s`,
+				`sudo.requests.historyFor: Invalid value: "23h0m0s": must be at least 24h0m0s`,
+				`sudo.requests.maxOpen: Invalid value: 0: must be at least 1`,
+				`sudo.requests.maxPerDay: Invalid value: 0: must be at least 1`,
+			},
+		},
 		"UserClusterRole": {
 			reason: "it becomes part of a path",
 			body:   "access: {userClusterRole: a/b}\n",
