@@ -128,18 +128,4 @@ var _ = Describe("ends", func() {
 			t.says(ctx, r, v1alpha1.ReasonEnded, "timer")
 		}
 	})
-
-	It("REQ-E5 ends first, after a start, what was ended while no operator ran; a kill in a grant makes no second one", Serial, func(ctx SpecContext) {
-		t := plant(ctx, world.World, nil)
-		if world.ControlPlane == nil {
-			Skip("this process can't stop the operator")
-		}
-		r := t.granted(ctx, "10m")
-		Expect(t.Operator.Kill()).To(Succeed())
-		Expect(t.decide(ctx, r, "mia", v1alpha1.SudoEnd)).To(Succeed())
-		Expect(t.try(ctx, t.root)()).To(Succeed(), "the operator ends it, not the API server")
-		Expect(t.Operator.Start(ctx)).To(Succeed())
-		t.denied(ctx, 20*time.Second)
-		t.says(ctx, r, v1alpha1.ReasonEnded, "by mia")
-	})
 })

@@ -12,11 +12,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
-var _ = Describe("outages", Serial, func() {
+// These cases stop processes of a World of their own, one after the other.
+var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
+	var own *devcluster.World
+	BeforeAll(func(ctx SpecContext) { own = startWorld(ctx) })
+
+	It("REQ-E5 ends after a start what was ended while no operator ran", func(ctx SpecContext) {
+		t := plant(ctx, own, nil)
+		r := t.granted(ctx, "10m")
+		Expect(t.Operator.Kill()).To(Succeed())
+		Expect(t.decide(ctx, r, "mia", v1alpha1.SudoEnd)).To(Succeed())
+		Expect(t.try(ctx, t.root)()).To(Succeed(), "the operator ends it, not the API server")
+		Expect(t.Operator.Start(ctx)).To(Succeed())
+		t.denied(ctx, 20*time.Second)
+		t.says(ctx, r, v1alpha1.ReasonEnded, "by mia")
+	})
+
 	It("REQ-E1 ends the right at endTime while no operator runs", func(ctx SpecContext) {
-		t := plant(ctx, world.World, nil)
+		t := plant(ctx, own, nil)
 		r := t.granted(ctx, "1m")
 		end := t.read(ctx, r).Status.EndTime.Time
 		Expect(t.Operator.Kill()).To(Succeed())
@@ -27,7 +43,7 @@ var _ = Describe("outages", Serial, func() {
 	})
 
 	It("REQ-G11 makes one grant when the operator is killed in the middle of it, and writes nothing after it", func(ctx SpecContext) {
-		t := plant(ctx, world.World, nil)
+		t := plant(ctx, own, nil)
 		for _, written := range []client.ObjectList{&batchv1.JobList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}} {
 			events, err := t.Admin().Watch(ctx, written, client.InNamespace(v1alpha1.SudoNamespace))
 			Expect(err).NotTo(HaveOccurred())
@@ -56,8 +72,8 @@ var _ = Describe("outages", Serial, func() {
 	})
 
 	It("REQ-G7 grants nothing while no controller manager would end it, and then what was asked for", func(ctx SpecContext) {
-		t := plant(ctx, world.World, nil)
-		controllers := world.ControlPlane.Controllers
+		t := plant(ctx, own, nil)
+		controllers := own.ControlPlane.Controllers
 		Expect(controllers.Kill()).To(Succeed())
 		r := t.ask(ctx, "10m")
 		t.approve(ctx, r, "mia")
@@ -70,9 +86,9 @@ var _ = Describe("outages", Serial, func() {
 	})
 
 	It("REQ-E6 ends the right when the controller manager is down at endTime", func(ctx SpecContext) {
-		t := plant(ctx, world.World, nil)
+		t := plant(ctx, own, nil)
 		r := t.granted(ctx, "1m")
-		controllers := world.ControlPlane.Controllers
+		controllers := own.ControlPlane.Controllers
 		Expect(controllers.Kill()).To(Succeed())
 		end := t.read(ctx, r).Status.EndTime.Time
 		Eventually(ctx, t.try(ctx, t.root), 2*time.Minute, 50*time.Millisecond).ShouldNot(Succeed())
@@ -83,7 +99,7 @@ var _ = Describe("outages", Serial, func() {
 	})
 
 	It("REQ-G8 grants nothing while the policy's binding doesn't deny, and grants when it does again", func(ctx SpecContext) {
-		t := plant(ctx, world.World, nil)
+		t := plant(ctx, own, nil)
 		binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "warren-sudo-requests"}}
 		set := func(action admissionregistrationv1.ValidationAction) {
 			Expect(t.Admin().Get(ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
@@ -99,7 +115,7 @@ var _ = Describe("outages", Serial, func() {
 	})
 
 	It("REQ-E9 ends the right with its LNamespace", func(ctx SpecContext) {
-		t := plant(ctx, world.World, nil)
+		t := plant(ctx, own, nil)
 		t.granted(ctx, "10m")
 		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: t.root}}
 		Expect(t.Admin().Delete(ctx, lns)).To(Succeed())
@@ -107,7 +123,7 @@ var _ = Describe("outages", Serial, func() {
 	})
 
 	It("REQ-G9 grants without approval where that is allowed and asked for, and warns on the request and the LNamespace", func(ctx SpecContext) {
-		t := plant(ctx, world.World, func(s *v1alpha1.LNamespaceSpec) { s.SudoRequests.BreakGlass = true })
+		t := plant(ctx, own, func(s *v1alpha1.LNamespaceSpec) { s.SudoRequests.BreakGlass = true })
 		r := request(t.root, "carol")
 		r.Spec.BreakGlass = true
 		Expect(t.As("carol").Create(ctx, r)).To(Succeed())
@@ -124,7 +140,7 @@ var _ = Describe("outages", Serial, func() {
 	})
 
 	It("REQ-V3 reports without webhooks what is too long, too many, or asked for by somebody who is not eligible", func(ctx SpecContext) {
-		t := plant(ctx, world.World, nil)
+		t := plant(ctx, own, nil)
 		t.says(ctx, t.ask(ctx, "5h"), v1alpha1.ReasonTooLong, "4h0m0s")
 		for range 3 {
 			t.says(ctx, t.ask(ctx, "10m"), v1alpha1.ReasonPending)
