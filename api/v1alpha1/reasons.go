@@ -107,7 +107,8 @@ const (
 	ReasonKeyTaken Reason = "KeyTaken"
 )
 
-// Reasons of condition Active of a SudoRequest, which also has Granted, Pending and PolicyMissing. From ReasonTimeOver on, they are for ever.
+// Reasons of condition Active of a SudoRequest, which also has Granted, Pending and PolicyMissing. From ReasonTimeOver on, they are for
+// ever.
 const (
 	// Condition Active: the operator is granting the right, and waits for the timer that ends it.
 	ReasonGranting Reason = "Granting"

@@ -67,7 +67,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, f *sudo.Facts, status *v1a
 		return err
 	}
 	is := f.Request.DeepCopy()
-	if err := r.client.Status().Patch(ctx, is, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.OperatorName)); err != nil {
+	patch := client.RawPatch(types.MergePatchType, body)
+	if err := r.client.Status().Patch(ctx, is, patch, client.FieldOwner(v1alpha1.OperatorName)); err != nil {
 		return err
 	}
 	r.announce(f, is)

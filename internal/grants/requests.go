@@ -18,8 +18,8 @@ const (
 	approverRole  = "warren:sudo-approver"
 )
 
-// requestBindings returns the RoleBindings of sudo on request: what the temporary sudoer may do in the tree, which no one is until a request
-// is granted, and who may write SudoRequests in the root. Without anybody who is eligible, they have no subjects.
+// requestBindings returns the RoleBindings of sudo on request: what the temporary sudoer may do in the tree, and who may write SudoRequests
+// in the root. Without anybody who is eligible, they have no subjects.
 func requestBindings(tenant *v1alpha1.LNamespace, refused []Refusal) []*rbacv1.RoleBinding {
 	var temporary, eligible, approvers []v1alpha1.Subject
 	if requests := tenant.Spec.SudoRequests; requests != nil {

@@ -197,6 +197,8 @@ func (m *model) decide(who string, verdict v1alpha1.SudoVerdict) {
 
 func TestRequestIsJudged(t *testing.T) {
 	approve := v1alpha1.SudoApprove
+	byMia := []v1alpha1.SudoDecision{decide("mia", approve)}
+	twice := func(m *model) { m.Tenant.Spec.SudoRequests.Approvals = 2 }
 	older := func(n int, ago time.Duration, reason v1alpha1.Reason) (all []v1alpha1.SudoRequest) {
 		for range n {
 			r := v1alpha1.SudoRequest{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(noon.Add(-ago))}}
@@ -211,28 +213,29 @@ func TestRequestIsJudged(t *testing.T) {
 		want      string
 	}{
 		"nobody approves": {nil, nil, "False Pending"},
-		"carol approves":  {[]v1alpha1.SudoDecision{decide("carol", approve)}, func(m *model) { m.Tenant.Spec.Managers = user("carol") }, "False Pending"},
+		"carol approves": {[]v1alpha1.SudoDecision{decide("carol", approve)},
+			func(m *model) { m.Tenant.Spec.Managers = user("carol") }, "False Pending"},
 		"a user approves": {[]v1alpha1.SudoDecision{decide("zed", approve)}, nil, "False Pending"},
-		"one of two":      {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Tenant.Spec.SudoRequests.Approvals = 2 }, "False Pending"},
-		"two of two":      {[]v1alpha1.SudoDecision{decide("mia", approve), decide("lea", approve)}, func(m *model) { m.Tenant.Spec.SudoRequests.Approvals = 2 }, "True Granted"},
-		"not an approver": {[]v1alpha1.SudoDecision{decide("mia", approve)}, leads, "False Pending"},
+		"one of two":      {byMia, twice, "False Pending"},
+		"two of two":      {[]v1alpha1.SudoDecision{decide("mia", approve), decide("lea", approve)}, twice, "True Granted"},
+		"not an approver": {byMia, leads, "False Pending"},
 		"by a group":      {[]v1alpha1.SudoDecision{{User: "lea", Group: "pay-leads", Verdict: approve}}, leads, "True Granted"},
-		"eligible group":  {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Request.Spec.User, m.Request.Spec.Group = "otto", "pay-oncall" }, "True Granted"},
-		"not eligible":    {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Request.Spec.User = "otto" }, "False NotEligible"},
-		"no list":         {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Tenant.Spec.SudoRequests = nil }, "False NotEligible"},
+		"eligible group":  {byMia, otto, "True Granted"},
+		"not eligible":    {byMia, func(m *model) { m.Request.Spec.User = "otto" }, "False NotEligible"},
+		"no list":         {byMia, func(m *model) { m.Tenant.Spec.SudoRequests = nil }, "False NotEligible"},
 		"too long":        {nil, func(m *model) { m.Request.Spec.Duration = "5h" }, "False TooLong"},
 		"too long in all": {nil, func(m *model) { m.Limits.MaxDuration = time.Minute }, "False TooLong"},
 		"a fourth open":   {nil, func(m *model) { m.Older = older(3, time.Hour, v1alpha1.ReasonPending) }, "False TooMany"},
 		"three over":      {nil, func(m *model) { m.Older = older(3, time.Hour, v1alpha1.ReasonEnded) }, "False Pending"},
 		"a 21st that day": {nil, func(m *model) { m.Older = older(20, time.Hour, v1alpha1.ReasonEnded) }, "False TooMany"},
 		"a day later":     {nil, func(m *model) { m.Older = older(20, 24*time.Hour, v1alpha1.ReasonEnded) }, "False Pending"},
-		"glass":           {nil, func(m *model) { m.Request.Spec.BreakGlass, m.Tenant.Spec.SudoRequests.BreakGlass = true, true }, "True Granted"},
+		"glass":           {nil, glass, "True Granted"},
 		"glass not here":  {nil, func(m *model) { m.Request.Spec.BreakGlass = true }, "False BreakGlassForbidden"},
 		"glass not at all": {nil, func(m *model) {
 			m.Request.Spec.BreakGlass, m.Tenant.Spec.SudoRequests.BreakGlass, m.Limits.BreakGlass = true, true, false
 		}, "False BreakGlassForbidden"},
-		"too old":        {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Now = noon.Add(24 * time.Hour) }, "False Expired"},
-		"policy missing": {[]v1alpha1.SudoDecision{decide("mia", approve)}, func(m *model) { m.Gap = "gone" }, "False PolicyMissing"},
+		"too old":        {byMia, func(m *model) { m.Now = noon.Add(24 * time.Hour) }, "False Expired"},
+		"policy missing": {byMia, func(m *model) { m.Gap = "gone" }, "False PolicyMissing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := asked(tc.decisions...)
@@ -249,6 +252,10 @@ func TestRequestIsJudged(t *testing.T) {
 		})
 	}
 }
+
+func otto(m *model) { m.Request.Spec.User, m.Request.Spec.Group = "otto", "pay-oncall" }
+
+func glass(m *model) { m.Request.Spec.BreakGlass, m.Tenant.Spec.SudoRequests.BreakGlass = true, true }
 
 func leads(m *model) { m.Tenant.Spec.SudoRequests.Approvers = []v1alpha1.Subject{group("pay-leads")} }
 

@@ -122,7 +122,7 @@ var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
 		t.denied(ctx, 3*time.Second)
 	})
 
-	It("REQ-G9 grants without approval where that is allowed and asked for, and warns on the request and the LNamespace", func(ctx SpecContext) {
+	It("REQ-G9 grants without approval where that is allowed, and warns on the request and the LNamespace", func(ctx SpecContext) {
 		t := plant(ctx, own, func(s *v1alpha1.LNamespaceSpec) { s.SudoRequests.BreakGlass = true })
 		r := request(t.root, "carol")
 		r.Spec.BreakGlass = true

@@ -67,7 +67,8 @@ var _ = Describe("what may be written", func() {
 		t := plant(ctx, world.World, nil)
 		t.Create(ctx, build.SubNamespace(t.root, t.root+"-web"))
 		t.Exists(ctx, build.Namespace(t.root+"-web"))
-		Eventually(ctx, func() error { return t.As("carol").List(ctx, &v1alpha1.SudoRequestList{}, client.InNamespace(t.root)) }).Should(Succeed())
+		carol := t.As("carol")
+		Eventually(ctx, func() error { return carol.List(ctx, &v1alpha1.SudoRequestList{}, client.InNamespace(t.root)) }).Should(Succeed())
 		other, group, decided := request(t.root, "otto"), request(t.root, "carol"), request(t.root, "carol")
 		group.Spec.Group = "pay-oncall"
 		decided.Spec.Decisions = []v1alpha1.SudoDecision{{User: "carol", Verdict: v1alpha1.SudoEnd}}
@@ -139,7 +140,8 @@ var _ = Describe("what may be written", func() {
 		token := build.Secret(t.root, "token", "x")
 		token.Type, token.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "ci"}
 		Expect(as.Create(ctx, token)).To(beRefused(ends))
-		Expect(as.Create(ctx, &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: t.root, Name: "hierarchy"}})).To(beRefused(ends))
+		shape := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: t.root, Name: "hierarchy"}}
+		Expect(as.Create(ctx, shape)).To(beRefused(ends))
 		Expect(as.Create(ctx, request(t.root, v1alpha1.TemporarySudoer(t.root)))).To(beRefused("ask and decide as yourself"))
 		Expect(as.Get(ctx, client.ObjectKey{Name: t.root}, &v1alpha1.LNamespace{})).To(MatchError(apierrors.IsForbidden, "is a 403"))
 		Expect(as.Create(ctx, build.Secret(t.root, "other", "x"))).To(Succeed())
@@ -151,10 +153,13 @@ var _ = Describe("what may be written", func() {
 		t, shop := plant(ctx, world.World, nil), plant(ctx, world.World, nil)
 		t.granted(ctx, "10m")
 		for _, namespace := range []string{shop.root, "default", v1alpha1.SudoNamespace} {
-			Expect(t.temporary("carol").List(ctx, &corev1.SecretList{}, client.InNamespace(namespace))).To(MatchError(apierrors.IsForbidden, "is a 403"))
+			err := t.temporary("carol").List(ctx, &corev1.SecretList{}, client.InNamespace(namespace))
+			Expect(err).To(MatchError(apierrors.IsForbidden, "is a 403"))
 		}
 		Expect(t.temporary("carol").List(ctx, &corev1.NodeList{})).To(MatchError(apierrors.IsForbidden, "is a 403"))
-		for _, as := range []client.Client{shop.temporary("carol"), t.temporary("carol", "system:masters"), t.temporary("eve"), t.temporary("alice")} {
+		for _, as := range []client.Client{
+			shop.temporary("carol"), t.temporary("carol", "system:masters"), t.temporary("eve"), t.temporary("alice"),
+		} {
 			Expect(as.List(ctx, &corev1.SecretList{}, client.InNamespace(t.root))).To(MatchError(apierrors.IsForbidden, "is a 403"))
 		}
 	})
