@@ -328,3 +328,18 @@ func TestFinishedRequestStaysSoUntilItIsDeleted(t *testing.T) {
 		t.Error("the request is kept")
 	}
 }
+
+func TestTimerThatIsLateGrantsNothing(t *testing.T) {
+	m := asked(decide("mia", v1alpha1.SudoApprove))
+	for range 3 { // startTime, the timer, its UID
+		m.step(t)
+	}
+	m.managerDown = true
+	m.wait(10 * time.Minute).settle(t)
+	if m.Role != nil || m.Binding != nil {
+		t.Errorf("role %v, binding %v", m.Role, m.Binding)
+	}
+	if m.wait(grace).settle(t); m.active() != "False TimeOver" || m.Timer != nil {
+		t.Errorf("Active is %s, timer %v", m.active(), m.Timer)
+	}
+}
