@@ -128,6 +128,16 @@ func judgeLimits(f *Facts) verdict {
 		return verdict{v1alpha1.ReasonBreakGlassForbidden,
 			"spec.sudoRequests.breakGlass of LNamespace " + f.Tenant.Name + " forbids sudo without approval"}
 	}
+	return judgeNumber(f)
+}
+
+// judgeNumber returns which limit of numbers a new request exceeds. One that was reported before has been accepted: a later request does not
+// push it out.
+func judgeNumber(f *Facts) verdict {
+	r := f.Request
+	if isReported(r) {
+		return verdict{}
+	}
 	open, sameDay := 0, 0
 	for i := range f.Older {
 		if !IsFinished(&f.Older[i]) {
@@ -148,14 +158,21 @@ func judgeLimits(f *Facts) verdict {
 	return verdict{}
 }
 
-// IsOlder reports whether a request counts for the limits of another one of the same person. Creation times have whole seconds, so UIDs
-// order those of one second.
+func isReported(r *v1alpha1.SudoRequest) bool {
+	return meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive)) != nil
+}
+
+// IsOlder reports whether a request counts for the limits of another one of the same person. Creation times have whole seconds. Of those of
+// one second, a request that was reported is older than one that was not, and UIDs order the rest.
 func IsOlder(one, than *v1alpha1.SudoRequest) bool {
 	if one.Spec.User != than.Spec.User || one.UID == than.UID {
 		return false
 	}
 	if !one.CreationTimestamp.Equal(&than.CreationTimestamp) {
 		return one.CreationTimestamp.Before(&than.CreationTimestamp)
+	}
+	if isReported(one) != isReported(than) {
+		return isReported(one)
 	}
 	return one.UID < than.UID
 }

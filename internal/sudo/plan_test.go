@@ -343,3 +343,38 @@ func TestTimerThatIsLateGrantsNothing(t *testing.T) {
 		t.Errorf("Active is %s, timer %v", m.active(), m.Timer)
 	}
 }
+
+func TestOneOfSeveralRequestsOfOneSecondIsOlder(t *testing.T) {
+	made := func(uid string, after time.Duration, reported bool) *v1alpha1.SudoRequest {
+		r := &v1alpha1.SudoRequest{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), CreationTimestamp: metav1.NewTime(noon.Add(after))}}
+		if reported {
+			meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{Type: "Active", Status: "False", Reason: "Pending"})
+		}
+		return r
+	}
+	for name, tc := range map[string]struct {
+		one, than *v1alpha1.SudoRequest
+		want      bool
+	}{
+		"an earlier one":               {made("b", 0, false), made("a", time.Second, true), true},
+		"a later one":                  {made("a", time.Second, true), made("b", 0, false), false},
+		"a reported one of one second": {made("b", 0, true), made("a", 0, false), true},
+		"an unreported one":            {made("a", 0, false), made("b", 0, true), false},
+		"by UID":                       {made("a", 0, true), made("b", 0, true), true},
+		"itself":                       {made("a", 0, true), made("a", 0, true), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := IsOlder(tc.one, tc.than); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestLaterRequestsDoNotPushOutAnAcceptedOne(t *testing.T) {
+	m := asked().settle(t)
+	m.Older = make([]v1alpha1.SudoRequest, 3)
+	if m.settle(t); m.active() != "False Pending" {
+		t.Errorf("Active is %s", m.active())
+	}
+}
