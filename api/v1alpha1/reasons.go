@@ -114,6 +114,9 @@ const (
 	ReasonGranting Reason = "Granting"
 	// Condition Active, Event: the controller manager does not run the timer that would end the right, so nothing is granted.
 	ReasonTimerMissing Reason = "TimerMissing"
+	// Condition Active, Event: the request has ended, but the right stays in force: finalizers of others hold its RoleBinding and Role. The
+	// message names them.
+	ReasonNotEnded Reason = "NotEnded"
 	// Condition Active: the time is over.
 	ReasonTimeOver Reason = "TimeOver"
 	// Condition Active: somebody has ended it; the message says who.

@@ -45,7 +45,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, place types.NamespacedName
 		}
 	}
 	f.Now = r.clock.Now()
-	return f, nil
+	return f, r.gatherGap(ctx, f)
 }
 
 // gatherGrant reads what was made of a request.
@@ -71,16 +71,27 @@ func (r *Reconciler) gatherGrant(ctx context.Context, f *sudo.Facts) error {
 	return nil
 }
 
-// gatherRules reads what a grant depends on besides.
+// gatherRules reads what a grant depends on besides. Other requests are listed once in the life of a request: a live list, because the
+// watch may not have shown yet which of several requests of one second was reported.
 func (r *Reconciler) gatherRules(ctx context.Context, f *sudo.Facts) error {
-	all := &v1alpha1.SudoRequestList{}
-	if err := r.client.List(ctx, all, client.InNamespace(f.Request.Namespace)); err != nil {
-		return fmt.Errorf("listing the SudoRequests of LNamespace %s: %w", f.Request.Namespace, err)
-	}
-	for i := range all.Items {
-		if sudo.IsOlder(&all.Items[i], f.Request) {
-			f.Older = append(f.Older, all.Items[i])
+	if sudo.NeedsOlder(f.Request) {
+		all := &v1alpha1.SudoRequestList{}
+		if err := r.client.List(ctx, all, client.InNamespace(f.Request.Namespace)); err != nil {
+			return fmt.Errorf("listing the SudoRequests of LNamespace %s: %w", f.Request.Namespace, err)
 		}
+		for i := range all.Items {
+			if sudo.IsOlder(&all.Items[i], f.Request) {
+				f.Older = append(f.Older, all.Items[i])
+			}
+		}
+	}
+	return nil
+}
+
+// gatherGap reads whether the policies are in force, where the next step depends on it.
+func (r *Reconciler) gatherGap(ctx context.Context, f *sudo.Facts) error {
+	if sudo.IsFinished(f.Request) || !sudo.NeedsPolicies(f) {
+		return nil
 	}
 	for _, policy := range []string{manifests.SudoRequests.Name, manifests.TemporarySudo.Name} {
 		gap, err := r.findGap(ctx, manifests.Prefix+policy)

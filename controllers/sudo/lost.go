@@ -15,7 +15,7 @@ import (
 // endLost ends a grant whose request is gone. That is read live: the watch of requests may be behind that of grants.
 func (r *Reconciler) endLost(ctx context.Context, uid types.UID) error {
 	place := types.NamespacedName{Namespace: v1alpha1.SudoNamespace, Name: string(uid)}
-	for _, object := range []client.Object{&rbacv1.RoleBinding{}, &batchv1.Job{}} { // the right before its timer
+	for _, object := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}, &batchv1.Job{}} { // the right before its timer
 		found, err := r.read(ctx, place, object)
 		if err != nil {
 			return err

@@ -23,6 +23,8 @@ func (r *Reconciler) announce(f *sudo.Facts, is *v1alpha1.SudoRequest) {
 	}
 	wasGranted := was != nil && was.Status == metav1.ConditionTrue
 	switch {
+	case now.Reason == string(v1alpha1.ReasonNotEnded):
+		r.Events.Event(is, corev1.EventTypeWarning, now.Reason, now.Message)
 	case now.Status == metav1.ConditionTrue:
 		r.Events.Event(is, corev1.EventTypeNormal, string(v1alpha1.ReasonSudoGranted), now.Message)
 		if is.Spec.BreakGlass {

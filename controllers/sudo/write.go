@@ -27,6 +27,8 @@ func (r *Reconciler) act(ctx context.Context, f *sudo.Facts, step sudo.Step) err
 		err = r.client.Create(ctx, sudo.BuildBinding(f.Request, f.Timer))
 	case sudo.DeleteBinding:
 		err = r.delete(ctx, f.Binding)
+	case sudo.DeleteRole:
+		err = r.delete(ctx, f.Role)
 	case sudo.DeleteTimer:
 		err = r.delete(ctx, f.Timer)
 	case sudo.DeleteRequest:

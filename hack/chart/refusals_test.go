@@ -26,6 +26,7 @@ var badValues = map[string][]string{
 	"tenants.reservedNames":                {"prod-*"},
 	"subNamespaces.limits.depth":           {"-1"},
 	"subNamespaces.limits.subNamespaces":   {"-5", "few"},
+	"subNamespaces.limits.sudoers":         {"0", "3"},
 	"subNamespaces.allowCascadingDeletion": {"sometimes"},
 	"inheritance.labels":                   {"team", "{team: a}"},
 	"propagation.kinds": {

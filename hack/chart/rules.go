@@ -61,6 +61,7 @@ var rules = map[string]map[string]any{
 	"controller.config.access.userClusterRole":             {"minLength": 1, "not": map[string]any{"const": "cluster-admin"}},
 	"controller.config.sudo.requests.maxOpen":              {"minimum": 1},
 	"controller.config.sudo.requests.maxPerDay":            {"minimum": 1},
+	"controller.config.subNamespaces.limits.sudoers":       {"not": map[string]any{}}, // of an LNamespace alone
 	"controller.config.acceptRemovals":                     {"pattern": `^([0-9a-f]+)?$`},
 	"controller.config.informers.maxInformers":             {"minimum": 1},
 	"controller.config.informers.maxNamespaces":            {"minimum": 1},

@@ -26,7 +26,7 @@ type Facts struct {
 	Request *v1alpha1.SudoRequest
 	Tenant  *v1alpha1.LNamespace // that of the request's namespace; nil if there is none
 	Limits  Limits
-	// Gap is why a policy that grants depend on is not in force; "" if all are.
+	// Gap is why a policy that grants depend on is not in force; "" if all are, or if NeedsPolicies says that it doesn't matter now.
 	Gap string
 	// Older are the requests that the same person has made in the tenant before this one.
 	Older []v1alpha1.SudoRequest
@@ -97,16 +97,13 @@ func judgeGrant(f *Facts) verdict {
 		return verdict{v1alpha1.ReasonExpired, fmt.Sprintf("not granted within %s (sudo.requests.pendingFor). Make another request",
 			f.Limits.PendingFor)}
 	}
-	if f.Gap != "" {
-		return verdict{v1alpha1.ReasonPolicyMissing, f.Gap}
-	}
-	if r.Spec.BreakGlass {
-		return verdict{}
-	}
 	needed, given := max(1, int(lists(f.Tenant).Approvals)), listApprovals(f.Tenant, r)
-	if missing := needed - len(given); missing > 0 {
+	if missing := needed - len(given); missing > 0 && !r.Spec.BreakGlass {
 		return verdict{v1alpha1.ReasonPending, fmt.Sprintf("%d more of %d approvals needed, from %s", missing, needed,
 			describeSubjects(Approvers(f.Tenant)))}
+	}
+	if f.Gap != "" {
+		return verdict{v1alpha1.ReasonPolicyMissing, f.Gap}
 	}
 	return verdict{}
 }
@@ -131,8 +128,8 @@ func judgeLimits(f *Facts) verdict {
 	return judgeNumber(f)
 }
 
-// judgeNumber returns which limit of numbers a new request exceeds. One that was reported before has been accepted: a later request does not
-// push it out.
+// judgeNumber returns which limit of numbers a new request exceeds. One that was reported before has been accepted: a later request does
+// not push it out.
 func judgeNumber(f *Facts) verdict {
 	r := f.Request
 	if isReported(r) {
@@ -157,6 +154,9 @@ func judgeNumber(f *Facts) verdict {
 	}
 	return verdict{}
 }
+
+// NeedsOlder reports whether Facts.Older decides about a request: only about one that was never reported.
+func NeedsOlder(r *v1alpha1.SudoRequest) bool { return !isReported(r) }
 
 func isReported(r *v1alpha1.SudoRequest) bool {
 	return meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive)) != nil

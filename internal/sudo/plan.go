@@ -1,6 +1,8 @@
 package sudo
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +22,7 @@ const (
 	CreateRole    Act = "create the role"
 	CreateBinding Act = "create the binding"
 	DeleteBinding Act = "delete the binding"
+	DeleteRole    Act = "delete the role"
 	DeleteTimer   Act = "delete the timer"
 	DeleteRequest Act = "delete the request"
 )
@@ -38,6 +41,8 @@ const (
 	grace = 5 * time.Second
 	// timerStarts is how long a timer may take to run before TimerMissing says that it doesn't.
 	timerStarts = 5 * time.Second
+	// heldLook is the time between two looks at a right that finalizers of others hold.
+	heldLook = 5 * time.Second
 	// policyLook is the time between two looks at a policy that is not in force.
 	policyLook = 5 * time.Second
 )
@@ -55,7 +60,7 @@ func Next(f *Facts) Step {
 		return reportGranted(f)
 	}
 	if f.Binding != nil { // it has no timer that the operator knows
-		return Step{Act: DeleteBinding}
+		return end(f, verdict{v1alpha1.ReasonEnded, "its RoleBinding had no timer"}, false)
 	}
 	if v := judgeGrant(f); !v.isNone() {
 		return hold(f, v)
@@ -66,7 +71,16 @@ func Next(f *Facts) Step {
 // IsEnding reports whether the next step of a request takes its right away.
 func IsEnding(f *Facts) bool {
 	act := Next(f).Act
-	return act == DeleteBinding || act == DeleteTimer
+	return act == DeleteBinding || act == DeleteRole || act == DeleteTimer
+}
+
+// NeedsPolicies reports whether Facts.Gap decides about the next step: at the start of a grant, and right before its RoleBinding. Until a
+// request has its approvals, and between these steps, the policies are not read.
+func NeedsPolicies(f *Facts) bool {
+	if v, _ := judgeRunning(f); !v.isNone() || f.Binding != nil || !judgeGrant(f).isNone() {
+		return false
+	}
+	return f.Request.Status.StartTime == nil || f.Role != nil
 }
 
 // isRecorded reports whether the timer is the one whose UID the status has.
@@ -101,7 +115,7 @@ func judgeRunning(f *Facts) (v verdict, late bool) {
 	if at := findEnd(f.Timer); at != nil && !f.Now.Before(at.Add(grace)) {
 		return over, f.Binding != nil
 	}
-	if wasGranted(r) && f.Binding == nil {
+	if wasGranted(r) && (f.Binding == nil || f.Binding.DeletionTimestamp != nil) {
 		return verdict{v1alpha1.ReasonEnded, "its RoleBinding was deleted before its time"}, false
 	}
 	return verdict{}, false
@@ -131,11 +145,14 @@ func finish(f *Facts) Step {
 	return Step{Act: DeleteRequest}
 }
 
-// remove takes the right away before its timer: whoever reads the objects in between must not find a right without a timer.
+// remove takes the right away before its timer: whoever reads the objects in between must not find a right without a timer. RBAC grants
+// what a RoleBinding says until it is gone, so a RoleBinding that a finalizer holds loses its Role.
 func remove(f *Facts) Step {
 	switch {
 	case f.Binding != nil && f.Binding.DeletionTimestamp == nil:
 		return Step{Act: DeleteBinding}
+	case f.Binding != nil && f.Role != nil && f.Role.DeletionTimestamp == nil:
+		return Step{Act: DeleteRole}
 	case f.Timer != nil && f.Timer.DeletionTimestamp == nil:
 		return Step{Act: DeleteTimer}
 	}
@@ -148,7 +165,17 @@ func end(f *Facts, v verdict, late bool) Step {
 		step.Late = late
 		return step
 	}
+	if f.Binding != nil && f.Role != nil {
+		return writeStatus(f, verdict{v1alpha1.ReasonNotEnded, describeHeld(f)}, heldLook)
+	}
 	return writeStatus(f, v, 0)
+}
+
+// describeHeld says who keeps a right that the operator has ended.
+func describeHeld(f *Facts) string {
+	return fmt.Sprintf("the right stays, because RoleBinding and Role %s/%s are deleted but have finalizers (%s; %s): "+
+		"a cluster admin must remove these", v1alpha1.SudoNamespace, f.Binding.Name,
+		strings.Join(f.Binding.Finalizers, ", "), strings.Join(f.Role.Finalizers, ", "))
 }
 
 // hold reports why a request is not granted. What was begun for it is given up, so that its whole time counts from the next start.
@@ -238,7 +265,7 @@ func reportGranted(f *Facts) Step {
 // writeStatus returns the step that reports a verdict, or Nothing where the status says so already.
 func writeStatus(f *Facts, v verdict, after time.Duration) Step {
 	status, was := f.Request.Status.DeepCopy(), metav1.ConditionFalse
-	if v.reason == v1alpha1.ReasonGranted {
+	if v.reason == v1alpha1.ReasonGranted || v.reason == v1alpha1.ReasonNotEnded {
 		was = metav1.ConditionTrue
 	}
 	changed := meta.SetStatusCondition(&status.Conditions, metav1.Condition{

@@ -71,8 +71,18 @@ func (m *model) manage() {
 		m.Timer.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	}
 	if end := findEnd(m.Timer); !m.Now.Before(end.Time) {
-		m.Timer, m.Role, m.Binding = nil, nil, nil
+		m.Timer, m.Role, m.Binding = nil, deleteHeld(m.Role), deleteHeld(m.Binding)
 	}
+}
+
+// deleteHeld returns what is left of a deleted object: all of it, while it has finalizers.
+func deleteHeld[O metav1.Object](object O) O {
+	var none O
+	if any(object) == any(none) || len(object.GetFinalizers()) == 0 {
+		return none
+	}
+	object.SetDeletionTimestamp(new(metav1.NewTime(noon)))
+	return object
 }
 
 // step carries out one step, and reports whether there was one.
@@ -94,9 +104,11 @@ func (m *model) step(t *testing.T) bool {
 	case CreateBinding:
 		m.Binding = BuildBinding(m.Request, m.Timer)
 	case DeleteBinding:
-		m.Binding = nil
-	case DeleteTimer:
-		m.Timer, m.Role = nil, nil
+		m.Binding = deleteHeld(m.Binding)
+	case DeleteRole:
+		m.Role = deleteHeld(m.Role)
+	case DeleteTimer: // the garbage collector deletes what it owns
+		m.Timer, m.Role, m.Binding = nil, deleteHeld(m.Role), deleteHeld(m.Binding)
 	case DeleteRequest:
 		m.Request = nil
 		return false
@@ -149,6 +161,38 @@ func TestGrantIsWrittenInOrder(t *testing.T) {
 	}
 }
 
+func TestPoliciesAreReadTwiceForAGrant(t *testing.T) {
+	m := asked()
+	if NeedsPolicies(&m.Facts) {
+		t.Error("without an approval, the policies don't matter")
+	}
+	m.decide("mia", v1alpha1.SudoApprove)
+	var needed []Act
+	for {
+		need := NeedsPolicies(&m.Facts)
+		if !m.step(t) {
+			break
+		}
+		if need {
+			needed = append(needed, m.acts[len(m.acts)-1])
+		}
+	}
+	if diff := cmp.Diff([]Act{WriteStatus, CreateBinding}, needed); diff != "" {
+		t.Errorf("steps that depend on the policies (-want +got):\n%s", diff)
+	}
+}
+
+func TestPolicyThatGoesBeforeTheBindingStopsTheGrant(t *testing.T) {
+	m := asked(decide("mia", v1alpha1.SudoApprove))
+	for m.Role == nil {
+		m.step(t)
+	}
+	m.Gap = "gone"
+	if m.settle(t); m.active() != "False PolicyMissing" || m.Binding != nil || m.Timer != nil {
+		t.Errorf("Active is %s, binding %v, timer %v", m.active(), m.Binding, m.Timer)
+	}
+}
+
 func TestGrantEnds(t *testing.T) {
 	grant := func() *model { return asked(decide("mia", v1alpha1.SudoApprove)).settle(t) }
 	for name, tc := range map[string]struct {
@@ -187,6 +231,41 @@ func TestGrantEnds(t *testing.T) {
 				t.Errorf("the timer is left")
 			}
 		})
+	}
+}
+
+func TestRightThatAFinalizerHoldsIsNotReportedEnded(t *testing.T) {
+	const finalizer = "example.com/backup"
+	for name, tc := range map[string]struct {
+		hold func(*model)
+		want string
+	}{
+		"the RoleBinding": {func(m *model) { m.Binding.Finalizers = []string{finalizer} }, "False Ended"},
+		"both": {func(m *model) {
+			m.Binding.Finalizers, m.Role.Finalizers = []string{finalizer}, []string{finalizer}
+		}, "True NotEnded"},
+	} {
+		for end, change := range map[string]func(*model){
+			"by carol": func(m *model) { m.decide("carol", v1alpha1.SudoEnd) },
+			"by hand":  func(m *model) { m.Binding.DeletionTimestamp = new(metav1.NewTime(noon)) },
+		} {
+			t.Run(name+" "+end, func(t *testing.T) {
+				m := asked(decide("mia", v1alpha1.SudoApprove)).settle(t)
+				tc.hold(m)
+				change(m)
+				m.settle(t)
+				if m.active() != tc.want || m.Timer != nil {
+					t.Errorf("Active is %s, want %s; timer %v", m.active(), tc.want, m.Timer)
+				}
+				if isHeld := m.Binding != nil && m.Role != nil; isHeld != strings.HasPrefix(tc.want, "True") {
+					t.Errorf("the right is there: %t, and Active is %s", isHeld, m.active())
+				}
+				m.Binding, m.Role = nil, nil
+				if m.settle(t); m.active() != "False Ended" {
+					t.Errorf("without finalizers, Active is %s", m.active())
+				}
+			})
+		}
 	}
 }
 
