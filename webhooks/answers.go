@@ -32,6 +32,7 @@ var (
 	kindSubNamespace = kind{v1alpha1.Domain, "SubNamespace", "subnamespaces"}
 	kindHierarchy    = kind{v1alpha1.Domain, "HierarchyConfiguration", "hierarchyconfigurations"}
 	kindDistribution = kind{v1alpha1.Domain, "ResourceDistribution", "resourcedistributions"}
+	kindSudoRequest  = kind{v1alpha1.Domain, "SudoRequest", "sudorequests"}
 	kindNamespace    = kind{"", "Namespace", "namespaces"}
 )
 

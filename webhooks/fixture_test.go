@@ -167,6 +167,14 @@ func (c *cluster) Get(_ context.Context, key client.ObjectKey, into client.Objec
 }
 
 func (c *cluster) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	if requests, ok := into.(*v1alpha1.SudoRequestList); ok {
+		for _, o := range c.live {
+			if r, is := o.(*v1alpha1.SudoRequest); is {
+				requests.Items = append(requests.Items, *r)
+			}
+		}
+		return nil
+	}
 	list := into.(*metav1.PartialObjectMetadataList)
 	for _, o := range c.live {
 		if kindOf(o)+"List" == list.Kind {
@@ -214,6 +222,7 @@ func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, 
 	}
 	req.Kind = metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 	req.Resource = metav1.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: strings.ToLower(gvk.Kind) + "s"}
+	req.Namespace = about.GetNamespace()
 	req.OldObject, req.Object = raw(t, old), raw(t, now)
 	return webhooks.Handlers(scheme(), webhooks.Options{
 		View: c, Config: c.config, Namespace: "warren-system", Live: c, Authorizer: c, Mapper: c.mapper, DryRun: accepting{},

@@ -43,7 +43,8 @@ func checkReviewGenuine(s *forest.Snapshot, k kind, req admission.Request) error
 // ResourceDistribution's resource aside). An API server checks the schema before it asks a validating webhook, but the
 // sender of a made-up review doesn't. Each entry of a list may cost a question to the authorizer and a sentence in the
 // answer.
-var mostTokens = map[kind]tokens{kindLNamespace: 8_000, kindSubNamespace: 8_000, kindHierarchy: 8_000, kindDistribution: 50_000}
+var mostTokens = map[kind]tokens{kindLNamespace: 8_000, kindSubNamespace: 8_000, kindHierarchy: 8_000, kindDistribution: 50_000,
+	kindSudoRequest: 1_000}
 
 // tokens counts the JSON tokens of a value. Where the JSON holds spec twice, the count is the sum of both.
 type tokens int

@@ -134,8 +134,11 @@ func TestSpecOfAReview(t *testing.T) {
 		"a large resource": {kindDistribution, `{"resource":{"data":{` + many(`"k":"v"`, 20_000) + `}}}`, judged},
 		"many targets":     {kindDistribution, `{"targets":{"includedNamespaces":[` + many(`{"name":"n"}`, 20_000) + `]}}`, malformed},
 		"long texts":       {kindSubNamespace, `{"annotations":{"k":"` + strings.Repeat(`[1,2],{}`, 8000) + `"}}`, judged},
-		"no spec":          {kindNamespace, `null`, judged},
-		"no JSON":          {kindLNamespace, `"`, judged},
+		"all decisions of a request": {kindSudoRequest,
+			`{"user":"u","decisions":[` + many(`{"user":"u","group":"g","verdict":"End","comment":"c"}`, 16) + `]}`, judged},
+		"more decisions": {kindSudoRequest, `{"decisions":[` + many(`{"user":"u"}`, 400) + `]}`, malformed},
+		"no spec":        {kindNamespace, `null`, judged},
+		"no JSON":        {kindLNamespace, `"`, judged},
 	} {
 		t.Run("SEC-W36 a spec with more names, values and brackets of JSON than allowed is refused with 400, before the authorizer is "+
 			"asked: "+name, func(t *testing.T) {

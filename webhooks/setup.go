@@ -72,6 +72,8 @@ const (
 	PathSubNamespaces          = "/validate-tenancy-warren-dev-v1alpha1-subnamespace"
 	PathHierarchyConfiguration = "/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration"
 	PathDistributions          = "/validate-tenancy-warren-dev-v1alpha1-resourcedistribution"
+	PathSudoRequestDefaults    = "/mutate-tenancy-warren-dev-v1alpha1-sudorequest"
+	PathSudoRequests           = "/validate-tenancy-warren-dev-v1alpha1-sudorequest"
 	PathNamespaces             = "/validate--v1-namespace"
 )
 
@@ -99,6 +101,9 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 		PathDistributions: o.newGuardedWebhook("resourcedistributions", kindDistribution, admission.WithValidator(scheme, &distributionValidator{
 			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, dryRun: o.DryRun,
 		}).Handler),
+		PathSudoRequestDefaults: o.newGuardedWebhook("requests-default", kindSudoRequest, &requestDefaults{live: o.Live}),
+		PathSudoRequests: o.newGuardedWebhook("sudorequests", kindSudoRequest,
+			admission.WithValidator(scheme, &requestValidator{live: o.Live, config: o.Config}).Handler),
 		PathNamespaces: o.newGuardedWebhook("namespaces", kindNamespace,
 			admission.WithValidator(scheme, &namespaceValidator{liveView: view, ask: ask}).Handler),
 	}

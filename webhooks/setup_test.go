@@ -22,6 +22,8 @@ func TestUnready(t *testing.T) {
 		webhooks.PathSubNamespaces:        build.SubNamespace("payments", "w"), webhooks.PathNamespaces: build.Root("r"),
 		webhooks.PathHierarchyConfiguration: build.Hierarchy("payments"),
 		webhooks.PathDistributions:          &v1alpha1.ResourceDistribution{},
+		webhooks.PathSudoRequestDefaults:    &v1alpha1.SudoRequest{},
+		webhooks.PathSudoRequests:           &v1alpha1.SudoRequest{},
 	}
 	for path := range webhooks.Handlers(scheme(), webhooks.Options{View: c}) {
 		r := c.as(t, alice, path, nil, objects[path])

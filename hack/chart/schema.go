@@ -104,6 +104,7 @@ type components struct {
 	Distribution          bool `json:"distribution"`
 	DistributionOverwrite bool `json:"distributionOverwrite"`
 	Budgets               bool `json:"budgets"`
+	Requests              bool `json:"requests"`
 	CertManager           bool `json:"certManager"`
 	WebhookClients        bool `json:"webhookClients"`
 }

@@ -41,6 +41,7 @@ var layers = []layer{
 		from: []string{"hierarchy-authority", "distribution"}, to: []string{"distribution", "hierarchy-authority"},
 	},
 	{when: ".Values.components.budgets", to: []string{"budgets"}},
+	{when: ".Values.components.requests", to: []string{"requests"}},
 	{when: ".Values.components.certManager", to: []string{"cert-manager"}},
 	{when: ".Values.components.webhookClients", to: []string{"webhook-clients"}},
 	{when: billing, to: []string{"billing-exporter"}},
@@ -106,8 +107,8 @@ var hashed = regexp.MustCompile(`\bwarren-config-[0-9a-z]{10}\b`)
 var folded = regexp.MustCompile(`('\{\{[^'\n]*)\n +([^'\n]*\}\}')`)
 
 // render returns the objects of config/default with these components, by the names of their templates. The objects contain Helm expressions
-// in place of the chart's values. The Namespace is not among them: it exists before the chart is installed, and Helm stores its record of
-// the release in it.
+// in place of the chart's values. The operator's Namespace is not among them: it exists before the chart is installed, and Helm stores its
+// record of the release in it.
 func render(components []string) (map[string]string, error) {
 	var paths []string
 	for _, c := range components {
@@ -119,7 +120,7 @@ func render(components []string) (map[string]string, error) {
 	}
 	texts := map[string]string{}
 	for _, u := range all {
-		if u.GetKind() == "Namespace" {
+		if u.GetKind() == "Namespace" && u.GetName() == "warren-system" {
 			continue
 		}
 		text, err := yaml.Marshal(u.Object)

@@ -16,7 +16,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/rules"
-	"github.com/warren-tenancy/warren/internal/sudo"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -24,13 +23,6 @@ func accessSettings(c *config.OperatorConfiguration, operatorNamespace string) a
 	return access.Settings{
 		UserClusterRole: c.Access.UserClusterRole, SudoMode: c.Sudo.Mode, OperatorNamespace: operatorNamespace,
 	}
-}
-
-// sudoLimits returns the limits of sudo on request.
-func sudoLimits(c *config.OperatorConfiguration) sudo.Limits {
-	r := c.Sudo.Requests
-	return sudo.Limits{MaxDuration: r.MaxDuration.Duration, PendingFor: r.PendingFor.Duration, HistoryFor: r.HistoryFor.Duration,
-		MaxOpen: r.MaxOpen, MaxPerDay: r.MaxPerDay, BreakGlass: r.BreakGlass}
 }
 
 // copiesSettings returns the settings of the copying engine.

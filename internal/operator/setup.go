@@ -193,7 +193,7 @@ func (s *setup) addBudgets() error {
 // addSudo adds the controller of sudo on request, whether or not component requests is installed, which gives it its rights.
 func (s *setup) addSudo() error {
 	return sudo.New(sudo.Options{
-		Informers: s.informers, Events: s.events, Limits: sudoLimits(s.config), Concurrency: s.workers(), Served: s.access.BeginRequests,
+		Informers: s.informers, Events: s.events, Limits: rules.ForSudo(s.config), Concurrency: s.workers(), Served: s.access.BeginRequests,
 	}).SetupWithManager(s.mgr)
 }
 

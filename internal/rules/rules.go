@@ -1,5 +1,5 @@
-// Package rules turns the configuration file into the settings of packages forest, copies and distribute. The operator uses it, and so do
-// the commands that predict what the operator would do.
+// Package rules turns the configuration file into the settings of packages forest, copies, distribute and sudo. The operator uses it, and so
+// do the commands that predict what the operator would do.
 package rules
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/sudo"
 )
 
 // ForForest returns the configuration's rules about trees.
@@ -39,6 +40,13 @@ func ForCopies(c *config.OperatorConfiguration) copies.Rules {
 		NeverPropagate:     neverPropagate(c.Propagation.NeverPropagate),
 		Memo:               copies.NewMemo(),
 	}
+}
+
+// ForSudo returns the configuration's limits of sudo on request.
+func ForSudo(c *config.OperatorConfiguration) sudo.Limits {
+	r := c.Sudo.Requests
+	return sudo.Limits{MaxDuration: r.MaxDuration.Duration, PendingFor: r.PendingFor.Duration, HistoryFor: r.HistoryFor.Duration,
+		MaxOpen: r.MaxOpen, MaxPerDay: r.MaxPerDay, BreakGlass: r.BreakGlass}
 }
 
 // ForDistributions returns the configuration's rules about ResourceDistributions. covered reports whether a kind is propagated in mode

@@ -80,9 +80,14 @@ func judgeEnd(f *Facts) verdict {
 			return verdict{v1alpha1.ReasonEnded, "ended by " + d.User + describeComment(d)}
 		}
 	}
+	return judgeEligible(f)
+}
+
+func judgeEligible(f *Facts) verdict {
+	r, tenant := f.Request, f.Tenant
 	if !isListed(lists(tenant).Eligible, r.Spec.User, r.Spec.Group) {
-		return verdict{v1alpha1.ReasonNotEligible, fmt.Sprintf("%s is not in spec.sudoRequests.eligible of LNamespace %s",
-			describeRequester(r), tenant.Name)}
+		return verdict{v1alpha1.ReasonNotEligible, fmt.Sprintf(
+			"%s is not in spec.sudoRequests.eligible of LNamespace %s: ask a manager for an entry", describeRequester(r), tenant.Name)}
 	}
 	return verdict{}
 }
