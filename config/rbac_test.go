@@ -127,7 +127,7 @@ func TestOperatorsRightsAreFewAndNamed(t *testing.T) {
 		}
 		most := budget
 		if overlay == "open" {
-			most += 5 // those of component budgets
+			most += 10 // those of components budgets and requests
 		}
 		if n == 0 || n > most {
 			t.Errorf("overlay %s: the operator holds %d rules, and may hold 1 to %d", overlay, n, most)

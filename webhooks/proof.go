@@ -86,8 +86,8 @@ func checkObjectUID(s *forest.Snapshot, k kind, req admission.Request) error {
 			return apierrors.NewBadRequest("object and oldObject of the review have different names; send two versions of one object")
 		}
 	}
-	if k == kindDistribution {
-		return nil // the forest holds no ResourceDistributions; the handler asks the API server
+	if k == kindDistribution || k == kindSudoRequest {
+		return nil // the forest holds none of them; the handler asks the API server
 	}
 	if known := knownObjectUID(s, k, &old); known == "" || known != string(old.UID) {
 		return askToRetry("the operator has not seen " + strings.ToLower(k.name) + " " + old.Name + " with this UID yet; try again in a second")

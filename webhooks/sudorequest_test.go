@@ -10,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -124,17 +125,63 @@ func TestSudoRequestDefaults(t *testing.T) {
 			if c.user == "carol" {
 				user.Groups = nil
 			}
-			answer := c.cluster.as(t, user, webhooks.PathSudoRequestDefaults, nil, c.request)
-			if !answer.Allowed {
-				t.Fatal(answer.Result)
-			}
-			var got []string
-			for _, patch := range answer.Patches {
-				got = append(got, patch.Json())
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("patches (-want +got):\n%s", diff)
-			}
+			comparePatches(t, c.want, c.cluster.as(t, user, webhooks.PathSudoRequestDefaults, nil, c.request))
 		})
 	}
+}
+
+func comparePatches(t *testing.T, want []string, answer admission.Response) {
+	t.Helper()
+	if !answer.Allowed {
+		t.Fatal(answer.Result)
+	}
+	var got []string
+	for _, patch := range answer.Patches {
+		got = append(got, patch.Json())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("patches (-want +got):\n%s", diff)
+	}
+}
+
+func TestGroupsOfDecisions(t *testing.T) {
+	led := func(s *v1alpha1.LNamespaceSpec) {
+		s.SudoRequests.Approvers = []v1alpha1.Subject{build.Group("pay-leads")}
+	}
+	owned := func(s *v1alpha1.LNamespaceSpec) { led(s); s.Managers = []v1alpha1.Subject{build.Group("pay-owners")} }
+	const leads, owners = `{"op":"add","path":"/spec/decisions/1/group","value":"pay-leads"}`,
+		`{"op":"add","path":"/spec/decisions/1/group","value":"pay-owners"}`
+	decision := func(user, group string, verdict v1alpha1.SudoVerdict) v1alpha1.SudoDecision {
+		return v1alpha1.SudoDecision{User: user, Group: group, Verdict: verdict}
+	}
+	for name, c := range map[string]struct {
+		edit     func(*v1alpha1.LNamespaceSpec)
+		groups   []string
+		decision v1alpha1.SudoDecision
+		want     []string
+	}{
+		"REQ-V6 the webhook fills in the group by which an approver decides": {led, []string{"devs", "pay-leads"},
+			decision("lea", "", v1alpha1.SudoApprove), []string{leads}},
+		"REQ-V6 a manager of a group denies by that group": {owned, []string{"pay-owners"}, decision("lea", "", v1alpha1.SudoDeny),
+			[]string{owners}},
+		"a manager of a group approves nothing": {owned, []string{"pay-owners"}, decision("lea", "", v1alpha1.SudoApprove), nil},
+		"a manager by name denies":              {led, []string{"pay-leads"}, decision("mia", "", v1alpha1.SudoDeny), nil},
+		"with a group":                          {led, []string{"pay-leads"}, decision("lea", "devs", v1alpha1.SudoApprove), nil},
+		"of somebody else":                      {led, []string{"pay-leads"}, decision("otto", "", v1alpha1.SudoApprove), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := sudoRequest("carol", func(s *v1alpha1.SudoRequestSpec) {
+				s.Decisions = []v1alpha1.SudoDecision{decision("lea", "", v1alpha1.SudoEnd)}
+			})
+			cluster := onRequest(c.edit).with(old)
+			now := old.DeepCopy()
+			now.Spec.Decisions = append(now.Spec.Decisions, c.decision)
+			user := authenticationv1.UserInfo{Username: "lea", Groups: c.groups}
+			comparePatches(t, c.want, cluster.as(t, user, webhooks.PathSudoRequestDefaults, old, now))
+		})
+	}
+	t.Run("of a request that does not exist", func(t *testing.T) {
+		old := sudoRequest("carol", nil)
+		refused(503, "try again").check(t, "", onRequest(led).as(t, alice, webhooks.PathSudoRequestDefaults, old, old.DeepCopy()))
+	})
 }

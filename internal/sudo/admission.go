@@ -28,12 +28,24 @@ func CheckNew(f *Facts) *Refusal {
 
 // FindGroup returns the group by which a user is eligible: "" if the user is listed by name, or not at all.
 func FindGroup(tenant *v1alpha1.LNamespace, user string, groups []string) string {
-	eligible := lists(tenant).Eligible
-	if isListed(eligible, user, "") {
+	return findGroup(lists(tenant).Eligible, user, groups)
+}
+
+// FindDeciderGroup returns the group by which a user may make a decision that names none: "" if the user is listed by name, or not at all.
+func FindDeciderGroup(tenant *v1alpha1.LNamespace, d v1alpha1.SudoDecision, groups []string) string {
+	judges := slices.Clone(Approvers(tenant))
+	if d.Verdict != v1alpha1.SudoApprove { // managers may always deny and end
+		judges = append(judges, tenant.Spec.Managers...)
+	}
+	return findGroup(judges, d.User, groups)
+}
+
+func findGroup(list []v1alpha1.Subject, user string, groups []string) string {
+	if isListed(list, user, "") {
 		return ""
 	}
 	for _, group := range groups {
-		if isListed(eligible, "", group) {
+		if isListed(list, "", group) {
 			return group
 		}
 	}
