@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 )
 
 func TestArguments(t *testing.T) {
@@ -23,9 +24,10 @@ func TestArguments(t *testing.T) {
 		"what stood before the command": {strings.Fields("get pods"), []string{"--namespace=pay-web"}, "",
 			strings.Fields("get --namespace=pay-web --as=bob --as-group=payments-sudoers pods")},
 	}
+	as := rest.ImpersonationConfig{UserName: "bob", Groups: []string{"payments-sudoers"}}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, kubectlArguments(c.words, c.leading, "bob", "payments", c.reason)); diff != "" {
+			if diff := cmp.Diff(c.want, kubectlArguments(c.words, c.leading, as, c.reason)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -29,6 +29,8 @@ The tenant is the one that --tenant names, else the one that COMMAND names: edit
 neither names one, it is the tenant of the namespace of -n, else of the one that COMMAND is about (get ns pay-web, warren tree pay-web),
 else of the context's. Objects in files, as of apply -f, are not read: add -n.
 
+Where you have no standing sudo, COMMAND runs with sudo on request, if you have that now: ask for it by kubectl sudo request.
+
 kubectl sudo runs "kubectl COMMAND --as=USER --as-group=TENANT-sudoers". USER is your own name. If you are a sudoer only as a member of
 a group, or as a service account, USER is warren:sudo:TENANT. The API server's audit log has this under your name, with the text of
 --reason.
@@ -40,7 +42,9 @@ const example = `  kubectl sudo get secrets -n pay-web
   kubectl sudo --reason "INC-42: stuck rollout" delete pod web-0 -n pay-web
   kubectl sudo edit lns payments
   kubectl sudo --tenant payments auth whoami
-  kubectl sudo --list`
+  kubectl sudo --list
+  kubectl sudo request --tenant payments --for 30m --reason "INC-42: restore the ledger" --wait
+  kubectl sudo approve sudo-x7k2p --tenant payments`
 
 // calledAs returns the arguments behind the name of the program, and whether the name asks to complete them.
 func calledAs(args []string) (words []string, completing bool) {
@@ -72,6 +76,8 @@ func (c *call) buildCommand() *cobra.Command {
 		return fmt.Errorf("%w: see kubectl sudo --help", err)
 	})
 	c.addFlags(command.Flags())
+	command.AddCommand(c.buildRequestCommands()...)
+	command.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // kubectl sudo help is kubectl help, with sudo
 	if err := errors.Join(
 		command.RegisterFlagCompletionFunc(flagTenant, c.completeTenants),
 		command.RegisterFlagCompletionFunc(flagReason, cobra.NoFileCompletions),

@@ -24,7 +24,7 @@ func (c *call) completeWords(ctx context.Context, words []string) error {
 	parsed := newCall(c.streams, "")
 	flags := parsed.buildCommand().Flags()
 	err := flags.Parse(words[:len(words)-1])
-	if err != nil || flags.NArg() == 0 && strings.HasPrefix(last, "-") {
+	if err != nil || flags.NArg() == 0 && strings.HasPrefix(last, "-") || isRequestCommand(flags.Arg(0)) {
 		command := c.buildCommand()
 		command.SetArgs(append([]string{cobra.ShellCompRequestCmd}, words...))
 		return command.ExecuteContext(ctx)

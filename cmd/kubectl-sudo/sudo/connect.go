@@ -40,6 +40,7 @@ func (c *call) buildClient(as rest.ImpersonationConfig) (client.Client, error) {
 	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("LNamespace"), meta.RESTScopeRoot)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("SudoRequest"), meta.RESTScopeNamespace)
 	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 }
 

@@ -50,24 +50,29 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 // kubectl would act with the user's own rights, and report only those. It also returns one if a gateway refuses them.
 // Every other problem is left to kubectl. For example, the API server refuses this review if impersonation is
 // constrained to namespaces.
-func (c *call) checkImpersonation(ctx context.Context, me identity, tenant string) error {
-	group := v1alpha1.SudoersGroup(tenant)
-	api, err := c.buildClient(rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{group}})
+func (c *call) checkImpersonation(ctx context.Context, as rest.ImpersonationConfig) error {
+	api, err := c.buildClient(as)
 	if err != nil {
 		return err
+	}
+	whom, without := "user "+as.UserName, ""
+	if len(as.Groups) > 0 {
+		whom, without = whom+" and group "+as.Groups[0], " without group "+as.Groups[0]
 	}
 	self, err := ownrights.Identify(ctx, api)
 	if isGatewayRefusal(err) {
 		return fmt.Errorf("a gateway in front of the API server refuses impersonation, which sudo needs (its answer: %w): use a kubeconfig "+
-			"that reaches the API server without it, or ask its admin to let you impersonate user %s and group %s",
-			err, me.impersonatedUser(tenant), group)
+			"that reaches the API server without it, or ask its admin to let you impersonate %s", err, whom)
 	}
-	if err != nil || slices.Contains(self.Groups, group) {
+	isEffective := self.Username == as.UserName
+	if len(as.Groups) > 0 { // one's own name is no sign
+		isEffective = slices.Contains(self.Groups, as.Groups[0])
+	}
+	if err != nil || isEffective {
 		return nil //nolint:nilerr // without an answer, kubectl itself shows what is wrong
 	}
 	return fmt.Errorf("a proxy in front of the API server drops the headers Impersonate-User and Impersonate-Group, so sudo has no effect "+
-		"(the API server sees %s without group %s): use a kubeconfig that reaches the API server without this proxy",
-		self.Username, group)
+		"(the API server sees %s%s): use a kubeconfig that reaches the API server without this proxy", self.Username, without)
 }
 
 // isGatewayRefusal reports whether a 403 is not the API server's own, such as the one of Teleport: "impersonation request
@@ -108,6 +113,11 @@ func (i identity) impersonatedUser(tenant string) string {
 		}
 	}
 	return grants.SudoUser(tenant)
+}
+
+// impersonation returns whom the user impersonates for sudo in a tenant.
+func (i identity) impersonation(tenant string) rest.ImpersonationConfig {
+	return rest.ImpersonationConfig{UserName: i.impersonatedUser(tenant), Groups: []string{v1alpha1.SudoersGroup(tenant)}}
 }
 
 // constrainedIn reports whether the user may impersonate the tenant's group by constrained impersonation, for which the

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
@@ -13,8 +14,11 @@ import (
 // kubectlArguments returns the arguments for kubectl. The flags of impersonation, and those that the user wrote before
 // COMMAND, follow right after COMMAND: kubectl refuses flags before a plugin's name, and arguments after -- are no
 // flags.
-func kubectlArguments(words, leading []string, user, tenant, reason string) []string {
-	flags := append(slices.Clone(leading), "--as="+user, "--as-group="+v1alpha1.SudoersGroup(tenant))
+func kubectlArguments(words, leading []string, as rest.ImpersonationConfig, reason string) []string {
+	flags := append(slices.Clone(leading), "--as="+as.UserName)
+	for _, group := range as.Groups {
+		flags = append(flags, "--as-group="+group)
+	}
 	if reason != "" {
 		flags = append(flags, "--as-user-extra="+v1alpha1.Domain+"/reason="+reason)
 	}

@@ -119,16 +119,23 @@ func (c *call) runSudo(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	c.about = namespaceIn(words)
-	tenant, err := c.tenantOf(ctx, me, cmp.Or(named, tenantIn(words)))
-	if err != nil {
-		return err
+	named = cmp.Or(named, tenantIn(words))
+	tenant, refusal := c.tenantOf(ctx, me, named)
+	as, isConstrained := me.impersonation(tenant), me.constrainedIn(tenant)
+	if refusal != nil {
+		if tenant, err = c.findGrant(ctx, named, refusal); err != nil {
+			return err
+		}
+		if c.reason != "" {
+			return errors.New("--reason can't be used with sudo on request: the request has a reason")
+		}
+		as, isConstrained = temporary(tenant), false
 	}
-	if err := c.checkImpersonation(ctx, me, tenant); err != nil {
+	if err := c.checkImpersonation(ctx, as); err != nil {
 		return err
 	}
 	c.kubectl = &execution{
-		path: path, args: kubectlArguments(words, leading, me.impersonatedUser(tenant), tenant, c.reason),
-		tenant: tenant, watched: me.constrainedIn(tenant),
+		path: path, args: kubectlArguments(words, leading, as, c.reason), tenant: tenant, watched: isConstrained,
 	}
 	return nil
 }

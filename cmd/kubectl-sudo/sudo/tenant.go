@@ -49,7 +49,7 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	case apierrors.IsNotFound(err):
 		return soleTenant(me)
 	case apierrors.IsForbidden(err) && len(me.sudoTenants()) > 0:
-		if err := c.checkImpersonation(ctx, me, me.sudoTenants()[0]); err != nil {
+		if err := c.checkImpersonation(ctx, me.impersonation(me.sudoTenants()[0])); err != nil {
 			return "", err
 		}
 		return "", fmt.Errorf("namespace %s does not exist, or belongs to no tenant of which %s is a sudoer: those are %s", name, me.user,
@@ -102,8 +102,7 @@ func (c *call) readNamespace(ctx context.Context, me identity, name string) (*co
 		if !apierrors.IsForbidden(err) {
 			break
 		}
-		err = c.getObject(ctx, rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{v1alpha1.SudoersGroup(tenant)}},
-			name, namespace)
+		err = c.getObject(ctx, me.impersonation(tenant), name, namespace)
 	}
 	return namespace, err
 }
@@ -163,7 +162,11 @@ func (c *call) listTenants(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tenants := me.sudoTenants()
+	granted, err := c.listGrants(ctx)
+	if err != nil {
+		return err
+	}
+	tenants := slices.Concat(me.sudoTenants(), granted)
 	if me.isSudoerEverywhere() {
 		api, err := c.buildClient(nobody)
 		if err != nil {
@@ -176,9 +179,9 @@ func (c *call) listTenants(ctx context.Context) error {
 		for _, lns := range all.Items {
 			tenants = append(tenants, lns.Name)
 		}
-		slices.Sort(tenants)
-		tenants = slices.Compact(tenants)
 	}
+	slices.Sort(tenants)
+	tenants = slices.Compact(tenants)
 	if len(tenants) == 0 {
 		terminal.Fprintf(c.streams.ErrOut, "%s is not a sudoer of any tenant\n", me.user)
 	}
