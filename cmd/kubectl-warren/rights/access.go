@@ -29,6 +29,8 @@ type Entry struct {
 	Lists       []grants.List `json:"lists,omitempty"`
 	WithoutSudo []string      `json:"withoutSudo,omitempty"`
 	WithSudo    []string      `json:"withSudo,omitempty"`
+	// OnRequest are the roles that the subject has for the time of a SudoRequest that was approved.
+	OnRequest []string `json:"onRequest,omitempty"`
 	// Namespaces are those of the tree in which a role is held, with sudo or without.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Via        []Via    `json:"via,omitempty"`

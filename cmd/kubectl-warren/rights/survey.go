@@ -57,6 +57,9 @@ func (s *survey) sortedEntries() []*Entry {
 	s.addListedSubjects(grants.ListUsers, s.spec.Users)
 	s.addListedSubjects(grants.ListManagers, s.spec.Managers)
 	s.addListedSubjects(grants.ListSudoers, s.spec.Sudoers)
+	if s.spec.SudoRequests != nil {
+		s.addListedSubjects(listEligible, s.spec.SudoRequests.Eligible)
+	}
 	for _, b := range s.here {
 		s.recordGrant(b, []string{b.Namespace}, true)
 	}
@@ -97,6 +100,10 @@ func (s *survey) recordGrant(b binding, namespaces []string, near bool) {
 		return // it decides where constrained sudo may be used, not what sudo grants
 	}
 	for _, subject := range b.subjects {
+		if name, is := tenantOfTemporarySudoer(subject); is && name == s.tenant {
+			s.recordOnRequest(b, namespaces, subject)
+			continue
+		}
 		name, sudo := tenantOfSudoGroup(subject)
 		if !sudo || name != s.tenant {
 			e := s.entryOfSubject(subject)

@@ -187,3 +187,41 @@ func TestPartOfKubernetes(t *testing.T) {
 		}
 	}
 }
+
+// REQ-A1: who may ask for sudo has it on request, in place of the service account that they would impersonate.
+func TestSudoOnRequest(t *testing.T) {
+	s := payments()
+	temporary := "ServiceAccount warren-sudo/payments"
+	s.here = []binding{
+		bind("payments", "warren:sudo-requests", "cluster-admin", everything, temporary),
+		bind("pay-web", "warren:sudo-requests", "cluster-admin", everything, temporary),
+	}
+	s.wide, s.spec = nil, v1alpha1.LNamespaceSpec{SudoRequests: &v1alpha1.SudoRequests{
+		Eligible: []v1alpha1.Subject{{Kind: "User", Name: "carol"}}}}
+	const way = " | <none> | cluster-admin (on-request) | all | ServiceAccount warren-sudo/payments: RoleBinding warren:sudo-requests " +
+		"(ClusterRole cluster-admin)"
+	t.Run("REQ-A1 kubectl warren access shows sudo on request for those who are eligible", func(t *testing.T) {
+		if got := drawn(t, s); !strings.HasSuffix(got, "\nUser | carol | sudoRequests.eligible"+way) || strings.Count(got, "\n") != 1 {
+			t.Error(got)
+		}
+	})
+	t.Run("REQ-A1 if the LNamespace can't be read, the RoleBinding of the requesters tells who is eligible", func(t *testing.T) {
+		s.spec = v1alpha1.LNamespaceSpec{}
+		s.here = append(s.here, bind("payments", grants.RequestersBinding, "warren:sudo-requester", nil, "Group pay-oncall"))
+		if got := drawn(t, s); !strings.Contains(got, "Group | pay-oncall | <none> | warren:sudo-requester | cluster-admin (on-request) | all") {
+			t.Error(got)
+		}
+	})
+	t.Run("nobody can be read", func(t *testing.T) {
+		s.here = s.here[:2]
+		if got := drawn(t, s); !strings.Contains(got, "ServiceAccount | warren-sudo/payments | <none> | <none> | cluster-admin (on-request)") {
+			t.Error(got)
+		}
+	})
+	t.Run("of another tenant", func(t *testing.T) {
+		s.here = []binding{bind("payments", "x", "view", everything, "ServiceAccount warren-sudo/shop")}
+		if got := drawn(t, s); !strings.Contains(got, "ServiceAccount | warren-sudo/shop | <none> | view | <none>") {
+			t.Error(got)
+		}
+	})
+}

@@ -31,6 +31,8 @@ type WhoCan struct {
 type Holder struct {
 	v1alpha1.Subject
 	Sudo bool `json:"sudo"`
+	// OnRequest reports that the subject must ask for sudo first, by a SudoRequest.
+	OnRequest bool `json:"onRequest,omitempty"`
 	// Tenant is the tenant whose sudo the subject needs.
 	Tenant string `json:"tenant,omitempty"`
 	Via    []Via  `json:"via"`
@@ -86,6 +88,9 @@ func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) (
 		return nil, err
 	}
 	via := bindingsOrReason(c.via, v)
+	if name, is := tenantOfTemporarySudoer(c.Subject); is {
+		return a.eligibleFor(ctx, c.Subject, name, via)
+	}
 	name, ok := tenantOfSudoGroup(c.Subject)
 	if !ok {
 		return []Holder{{Subject: subjectOfList(c.Subject), Via: via}}, nil
@@ -130,7 +135,8 @@ func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, nam
 }
 
 func compareHolders(a, b Holder) int {
-	return cmp.Or(cmp.Compare(a.rankOfHolder(), b.rankOfHolder()), cmp.Compare(a.Tenant, b.Tenant))
+	later := func(h Holder) string { return map[bool]string{true: onRequest}[h.OnRequest] }
+	return cmp.Or(cmp.Compare(a.rankOfHolder(), b.rankOfHolder()), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(later(a), later(b)))
 }
 
 // rankOfHolder orders holders: those that a RoleBinding names, or whose binding is not known, come first, then those

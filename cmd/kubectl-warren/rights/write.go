@@ -26,6 +26,7 @@ func (a *Access) Write(w io.Writer) error {
 		}
 		writeFact(w, "without sudo", e.WithoutSudo)
 		writeFact(w, "with sudo", e.WithSudo)
+		writeFact(w, "on request", e.OnRequest)
 		if len(e.Namespaces) > 0 {
 			writeFact(w, "namespaces", []string{a.namespacesOfEntry(e)})
 		}
@@ -66,7 +67,7 @@ func (a accessTable) Write(w io.Writer) error {
 		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
 	}
 	for _, e := range a.Subjects {
-		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.WithSudo), a.namespacesOfEntry(e),
+		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.rolesWithSudo()), a.namespacesOfEntry(e),
 			joinTableCell(describeBriefly(e.Via))}
 		if a.isUnknown(e) {
 			rights = []any{Unknown, Unknown, Unknown, Unknown}
@@ -78,6 +79,15 @@ func (a accessTable) Write(w io.Writer) error {
 		return err
 	}
 	return a.writeRemarks(w)
+}
+
+// rolesWithSudo returns the roles of column WITH-SUDO.
+func (e Entry) rolesWithSudo() []string {
+	roles := slices.Clone(e.WithSudo)
+	for _, role := range e.OnRequest {
+		roles = append(roles, role+" ("+onRequest+")")
+	}
+	return roles
 }
 
 // isUnknown reports whether the caller could read nothing about the subject's rights.
@@ -147,7 +157,7 @@ func (c *WhoCan) Write(w io.Writer) error {
 		terminal.Fprintf(w, "No one found%s who can %s.\n", where, c.Question)
 	}
 	for _, h := range c.Subjects {
-		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, formatYesNo(h.Sudo), joinTableCell(describeVia(h.Via)))
+		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, h.describeSudo(), joinTableCell(describeVia(h.Via)))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -163,6 +173,14 @@ func describeVia(via []Via) []string {
 		text = append(text, v.String())
 	}
 	return text
+}
+
+// describeSudo is column SUDO.
+func (h Holder) describeSudo() string {
+	if h.OnRequest {
+		return onRequest
+	}
+	return formatYesNo(h.Sudo)
 }
 
 func formatYesNo(b bool) string {
