@@ -25,6 +25,7 @@ type known struct {
 type request struct {
 	uid        types.UID
 	isFinished bool
+	reason     string // of condition Active; "" before the first report
 }
 
 // grant is what is kept of a timer, and of a RoleBinding, whose name is the UID of the request: where the request is.
@@ -33,9 +34,28 @@ type grant struct{ tenant string }
 func newKnown() *known {
 	keep := func(o *metav1.PartialObjectMetadata) grant { return grant{o.Labels[v1alpha1.LabelTenant]} }
 	return &known{
-		requests: mirror.New(func(r *v1alpha1.SudoRequest) request { return request{r.UID, sudo.IsFinished(r)} }),
+		requests: mirror.New(keepRequest),
 		timers:   mirror.New(keep), bindings: mirror.New(keep),
 	}
+}
+
+func keepRequest(r *v1alpha1.SudoRequest) request {
+	kept := request{uid: r.UID, isFinished: sudo.IsFinished(r)}
+	if active := findActive(r); active != nil {
+		kept.reason = active.Reason
+	}
+	return kept
+}
+
+// countReasons returns how many requests have which reason.
+func (k *known) countReasons() map[string]int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	counts := map[string]int{}
+	for _, is := range k.requests.All() {
+		counts[is.reason]++
+	}
+	return counts
 }
 
 // isComplete reports whether it is known which requests, timers and RoleBindings exist.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -67,6 +69,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) (err error) {
 	config.Wrap(r.clock.wrapTransport)
 	if r.client, err = client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()}); err != nil {
 		return fmt.Errorf("making the client of sudo on request: %w", err)
+	}
+	if err := metrics.Registry.Register(prometheus.Collector(gauges{r.known})); err != nil {
+		return err
 	}
 	if err := mgr.Add(copying.EveryReplica(r.runWatches)); err != nil {
 		return err

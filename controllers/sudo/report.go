@@ -21,6 +21,7 @@ func (r *Reconciler) announce(f *sudo.Facts, is *v1alpha1.SudoRequest) {
 	if was != nil && was.Status == now.Status && was.Reason == now.Reason {
 		return
 	}
+	countTransition(f, was, now, is)
 	wasGranted := was != nil && was.Status == metav1.ConditionTrue
 	switch {
 	case now.Reason == string(v1alpha1.ReasonNotEnded):

@@ -30,7 +30,8 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 	for _, e := range manifests.Shipped {
 		checks = append(checks, checkPolicy(e, policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace)))
 	}
-	return append(checks, checkComponents(policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace))...)
+	checks = append(checks, checkComponents(policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace))...)
+	return append(checks, p.checkRequests(ctx, policies.Items, bindings.Items))
 }
 
 // checkPolicy checks that the policy is in force: it exists, has failurePolicy Fail, names the operator, and is bound
