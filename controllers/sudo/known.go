@@ -47,11 +47,18 @@ func keepRequest(r *v1alpha1.SudoRequest) request {
 	return kept
 }
 
+// watchedReasons are those of requests that are not finished, and that alerts and dashboards look at: their counts are exposed also at 0.
+var watchedReasons = []v1alpha1.Reason{v1alpha1.ReasonPending, v1alpha1.ReasonGranted, v1alpha1.ReasonTimerMissing,
+	v1alpha1.ReasonPolicyMissing, v1alpha1.ReasonNotEnded}
+
 // countReasons returns how many requests have which reason.
 func (k *known) countReasons() map[string]int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	counts := map[string]int{}
+	for _, reason := range watchedReasons {
+		counts[string(reason)] = 0
+	}
 	for _, is := range k.requests.All() {
 		counts[is.reason]++
 	}

@@ -113,8 +113,9 @@ func playHere(ctx context.Context, root string, ledger warehouse) error {
 	world, err := devcluster.Start(ctx, devcluster.Options{
 		ControlPlane: controlplane.Options{Users: map[string][]string{devcluster.ExporterAccount: devcluster.ExporterGroups()}},
 		Webhooks:     true,
-		Components:   []string{"config/components/distribution", "config/components/budgets", "config/components/billing-sqlite"},
-		Operator:     devcluster.OperatorOptions{Manager: manager}, WithoutOperator: true,
+		Components: []string{"config/components/distribution", "config/components/budgets", "config/components/requests",
+			"config/components/billing-sqlite"},
+		Operator: devcluster.OperatorOptions{Manager: manager}, WithoutOperator: true,
 	})
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ const (
 // fullStory returns the scenes in their order. The last scene, about billing, is not among them: playHere adds it.
 func fullStory() []scene {
 	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(),
-		removal(), distribution(), budget(), migration()}
+		removal(), distribution(), budget(), onRequest(), migration()}
 }
 
 func tenants() scene {
@@ -92,6 +92,30 @@ func budget() scene {
 			{"dave", "warren quota -n shop", wantPrint("count/configmaps: 3 used")},
 			{"admin", `patch lns shop --type=merge -p '{"spec":{"limits":null}}'`, wantPrint("patched")},
 			{"dave", "create configmap three -n shop", wantPrint("created").soon()},
+		},
+	}
+}
+
+func onRequest() scene {
+	const question = "auth can-i create resourcequotas -n payments"
+	return scene{
+		name: "sudo on request", story: "mia lets alice ask for sudo. alice's request needs mia's approval, and ends by itself, even while the " +
+			"operator is down.",
+		steps: []step{
+			{"mia", `patch lns payments --type=merge -p '{"spec":{"sudoRequests":{"eligible":[{"kind":"User","name":"alice"}]}}}'`,
+				wantPrint("patched")},
+			{"alice", question, wantRefusal("no")},
+			{"alice", "auth can-i create sudorequests -n payments", wantPrint("yes").soon()},
+			{"alice", "sudo --tenant payments " + question, wantRefusal("ask for it: kubectl sudo request --tenant payments")},
+			{"alice", "sudo request --tenant payments --for 10m --reason 'INC-42: limit the pods'", wantPrint("To approve")},
+			{"mia", "sudo list --pending --tenant payments", wantPrint("alice", "INC-42")},
+			{"mia", "sudo approve --tenant payments $(kubectl get sudorequests -n payments -o jsonpath={.items[0].metadata.name})",
+				wantPrint("approved")},
+			{"alice", "sudo --tenant payments " + question, wantPrint("yes").soon()},
+			{"alice", "sudo list --tenant payments", wantPrint("Granted").soon()},
+			{"alice", "sudo end --tenant payments", wantPrint("ended")},
+			{"alice", question + " --as=system:serviceaccount:warren-sudo:payments",
+				want{refused: true, has: []string{"cannot impersonate"}, within: soon, timed: true}},
 		},
 	}
 }

@@ -97,10 +97,11 @@ func checkOverlay() error {
 	return nil
 }
 
-// components let the cluster admin of the playground use ResourceDistributions and budgets, a billing exporter run and,
-// with overlay open, every user view and make tenants.
+// components let people of the playground use ResourceDistributions, budgets and sudo on request, a billing exporter run and, with overlay
+// open, every user view and make tenants.
 func components() []string {
-	all := []string{"config/components/distribution", "config/components/budgets", "config/components/billing-sqlite"}
+	all := []string{"config/components/distribution", "config/components/budgets", "config/components/requests",
+		"config/components/billing-sqlite"}
 	if overlay() == "open" {
 		all = append(all, "config/components/open-access")
 	}

@@ -21,7 +21,7 @@ import (
 // chartValues make the chart's objects those of the overlay: see docs/guides/helm.md.
 var chartValues = []string{
 	"image.repository=localhost/warren", "image.tag=e2e", "components.openAccess=true", "components.distribution=true",
-	"components.budgets=true",
+	"components.budgets=true", "components.requests=true",
 }
 
 // installChart installs the chart as docs/guides/helm.md has it, and lets its test run in a pod.
