@@ -249,22 +249,23 @@ func TestRightThatAFinalizerHoldsIsNotReportedEnded(t *testing.T) {
 			"by carol": func(m *model) { m.decide("carol", v1alpha1.SudoEnd) },
 			"by hand":  func(m *model) { m.Binding.DeletionTimestamp = new(metav1.NewTime(noon)) },
 		} {
-			t.Run(name+" "+end, func(t *testing.T) {
-				m := asked(decide("mia", v1alpha1.SudoApprove)).settle(t)
-				tc.hold(m)
-				change(m)
-				m.settle(t)
-				if m.active() != tc.want || m.Timer != nil {
-					t.Errorf("Active is %s, want %s; timer %v", m.active(), tc.want, m.Timer)
-				}
-				if isHeld := m.Binding != nil && m.Role != nil; isHeld != strings.HasPrefix(tc.want, "True") {
-					t.Errorf("the right is there: %t, and Active is %s", isHeld, m.active())
-				}
-				m.Binding, m.Role = nil, nil
-				if m.settle(t); m.active() != "False Ended" {
-					t.Errorf("without finalizers, Active is %s", m.active())
-				}
-			})
+			t.Run("REQ-E12 a right whose RoleBinding a finalizer holds loses its Role, and is reported ended only when it is gone: "+name+" "+end,
+				func(t *testing.T) {
+					m := asked(decide("mia", v1alpha1.SudoApprove)).settle(t)
+					tc.hold(m)
+					change(m)
+					m.settle(t)
+					if m.active() != tc.want || m.Timer != nil {
+						t.Errorf("Active is %s, want %s; timer %v", m.active(), tc.want, m.Timer)
+					}
+					if isHeld := m.Binding != nil && m.Role != nil; isHeld != strings.HasPrefix(tc.want, "True") {
+						t.Errorf("the right is there: %t, and Active is %s", isHeld, m.active())
+					}
+					m.Binding, m.Role = nil, nil
+					if m.settle(t); m.active() != "False Ended" {
+						t.Errorf("without finalizers, Active is %s", m.active())
+					}
+				})
 		}
 	}
 }
