@@ -11,10 +11,11 @@ kubeconfig=$(umask 077; mktemp -p .dev undeploy.XXXXXX.kubeconfig)
 trap 'rm -f "$manifests" "$kubeconfig"' EXIT
 # A ledger in SQLite is on a claim in the operator's namespace, and nowhere else. Whoever made the claim, its data stay.
 claims=$($KUBECTL get persistentvolumeclaims --namespace=warren-system -o name)
+# Namespace warren-sudo stays: rights in the trees name service accounts of it, so nobody else may ever own it.
 # `open` holds all that `standard` holds.
 hack/render.sh open |
 	awk -v keep="${claims:+yes}" 'BEGIN {RS = "---\n"; ORS = "---\n"} !/\nkind: CustomResourceDefinition\n/ && !/\n  name: warren:impersonate-on\n/ &&
-		!(keep != "" && /\nkind: Namespace\n/)' >"$manifests"
+		!(/\nkind: Namespace\n/ && (keep != "" || /\n  name: warren-sudo\n/))' >"$manifests"
 
 # The very cluster that kubectl speaks to, also where KUBECTL says `kubectl --context=…`.
 $KUBECTL config view --minify --flatten --raw >"$kubeconfig"

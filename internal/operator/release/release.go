@@ -60,7 +60,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{r.deleteWebhooks, r.deletePolicies, r.stopOperator,
+	for _, step := range []func(context.Context) error{r.endRequests, r.deleteWebhooks, r.deletePolicies, r.stopOperator, r.endRequests,
 		r.removeFinalizers, r.deleteOwnRights, r.printRemains} {
 		if err := step(ctx); err != nil {
 			return err
