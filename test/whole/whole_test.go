@@ -38,7 +38,9 @@ func TestMain(m *testing.M) {
 // settings returns the settings of a cluster with all that overlay open installs, except what the operator's webhooks need.
 func settings(t *testing.T) sim.Settings {
 	t.Helper()
-	rendered, err := devcluster.Render("config/overlays/open")
+	// Overlay open, but component requests, which the model does not know: neither Jobs nor the controller that deletes them.
+	rendered, err := devcluster.RenderWith("config/overlays/standard", "config/components/open-access", "config/components/distribution",
+		"config/components/budgets")
 	if err != nil {
 		t.Fatal(err)
 	}
