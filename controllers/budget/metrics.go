@@ -12,11 +12,15 @@ var (
 	refusals = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "warren_budget_refusals_total", Help: "Events that tell that a namespace was refused something beyond its share.",
 	})
+	rooms = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_budget_rooms_total", Help: "Creations that webhook room was asked about; result is fits, raised, full, late, crowded or " +
+			"unlimited.",
+	}, []string{"result"})
 	conditionsDesc = prometheus.NewDesc("warren_budget_conditions", "Tenants with a budget, by the reason of condition BudgetEnforced.",
 		[]string{"reason"}, nil)
 )
 
-func init() { metrics.Registry.MustRegister(writes, refusals) }
+func init() { metrics.Registry.MustRegister(writes, refusals, rooms) }
 
 // gauges reports the conditions of all budgets whenever Prometheus collects them.
 type gauges struct{ reports *reports }

@@ -42,9 +42,11 @@ import (
 type Options struct {
 	Client client.Client
 	// Live reads from the API server, without a cache.
-	Live      client.Reader
-	View      *view.View
-	Informers *watchset.Set
+	Live client.Reader
+	View *view.View
+	// PatchNamespace writes labels of a Namespace: namespaces.Writer.Patch.
+	PatchNamespace func(context.Context, *forest.Namespace, forest.Change) (version string, err error)
+	Informers      *watchset.Set
 	// Report writes the status of an LNamespace: lnamespace.Reporter.Report.
 	Report      func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 	Concurrency int
@@ -168,7 +170,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		var wrote bool
 		if again, wrote, failure = r.writeShares(ctx, t, now); wrote {
 			t = r.gatherTree(s, req.Name, now)
+		} else if !t.awaitsReturn() {
+			r.known.noteFull(t, now)
 		}
+		failure = errors.Join(failure, r.markNamespaces(ctx, t))
 	}
 	reportAgain, err := r.reportTree(ctx, t, state, now)
 	return ctrl.Result{RequeueAfter: soonest(again, reportAgain)}, errors.Join(failure, err)

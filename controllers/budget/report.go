@@ -106,6 +106,18 @@ func (t *tree) awaitsCount() bool {
 	return slices.ContainsFunc(t.rows, func(row budget.Row) bool { return !row.Fixed && !row.Ending && !row.IsCounted() })
 }
 
+// awaitsReturn reports whether a lowered share is not counted yet, so that there is more room soon.
+func (t *tree) awaitsReturn() bool {
+	return slices.ContainsFunc(t.rows, func(row budget.Row) bool {
+		for key, amount := range row.Spec {
+			if row.Counted[key] > amount {
+				return true
+			}
+		}
+		return row.Open
+	})
+}
+
 // judge returns what is to be reported of a limit.
 func (t *tree) judge(l int, used budget.Sum, is state) verdict {
 	hard := t.limits[l].Hard

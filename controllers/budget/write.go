@@ -43,6 +43,13 @@ func (r *Reconciler) writeAll(ctx context.Context, root string, shares []budget.
 func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	r.known.closeDoor(ctx, share.Namespace)
+	defer r.known.openDoor(share.Namespace)
+	if share.Hard == nil {
+		if err := r.markNamespace(ctx, share.Namespace, false); err != nil {
+			return err
+		}
+	}
 	flight, was := r.known.begin(share.Namespace)
 	answer, err := r.sendWrite(ctx, share, flight, was)
 	switch {

@@ -182,7 +182,8 @@ func (s *setup) addGuard() error {
 // addBudgets adds the controller of budgets, whether or not component budgets is installed, which gives it its rights.
 func (s *setup) addBudgets() error {
 	s.budgets = budget.New(budget.Options{
-		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), View: s.view, Informers: s.informers, Report: s.tenantReporter.Report,
+		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), View: s.view, PatchNamespace: s.namespaces.Patch, Informers: s.informers,
+		Report:      s.tenantReporter.Report,
 		Concurrency: s.workers(),
 	})
 	s.access.AwaitsRails = s.budgets.AwaitsShare
