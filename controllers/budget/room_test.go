@@ -1,0 +1,145 @@
+package budget
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/warren-tenancy/warren/internal/budget"
+)
+
+var onePod = budget.Amounts{"pods": 1}
+
+// showPods shows that namespace web has a share of pods, of which Kubernetes has counted so many.
+func showPods(r *Reconciler, version string, spec, counted, used int64) {
+	share := shareOf("1", version, used)
+	share.Spec.Hard, share.Status.Hard = budget.Amounts{"pods": spec}.List(), budget.Amounts{"pods": counted}.List()
+	r.changeShares(func(t shares) []shareChange { return listed(t.Show(share)) })
+}
+
+// askFor asks for room for a pod in namespace web, and returns how long the answer took.
+func askFor(t *testing.T, r *Reconciler) time.Duration {
+	t.Helper()
+	start := time.Now()
+	r.MakeRoom(t.Context(), "web", onePod)
+	return time.Since(start)
+}
+
+func after(wait time.Duration, do func()) {
+	go func() {
+		time.Sleep(wait)
+		do()
+	}()
+}
+
+func TestMakeRoom(t *testing.T) {
+	wants := func(t *testing.T, is, want time.Duration) {
+		t.Helper()
+		if is != want {
+			t.Errorf("answered after %s, want %s", is, want)
+		}
+	}
+	for name, run := range map[string]func(t *testing.T, r *Reconciler){
+		"QUOTA-90 without a share, and within one, the answer comes at once": func(t *testing.T, r *Reconciler) {
+			wants(t, askFor(t, r), 0)
+			showPods(r, "1", 2, 2, 0)
+			wants(t, askFor(t, r), 0)
+			wants(t, askFor(t, r), 0)
+		},
+		"QUOTA-91 what was let through counts, until Kubernetes has counted it or 300 ms are over": func(t *testing.T, r *Reconciler) {
+			passed := func(want int64) {
+				t.Helper()
+				if is := r.known.doors["web"].sumPassed(time.Now())["pods"]; is != want {
+					t.Errorf("%d pods are on the way, want %d", is, want)
+				}
+			}
+			showPods(r, "1", 3, 3, 1)
+			wants(t, askFor(t, r), 0)
+			passed(1)
+			showPods(r, "2", 3, 3, 2)
+			passed(0)
+			wants(t, askFor(t, r), 0)
+			passed(1)
+			time.Sleep(passing + 1)
+			passed(0)
+		},
+		"QUOTA-92 beyond the share, the tree is planned, and the answer comes once a raised share is counted": func(t *testing.T, r *Reconciler) {
+			showPods(r, "1", 1, 1, 1)
+			after(40*time.Millisecond, func() { showPods(r, "2", 9, 1, 1) })
+			after(60*time.Millisecond, func() { showPods(r, "3", 9, 9, 1) })
+			wants(t, askFor(t, r), 60*time.Millisecond+spreading)
+			if is := r.known.refusals["web"].Requested; !maps.Equal(is, onePod) {
+				t.Errorf("the plan is for %v, want %v", is, onePod)
+			}
+		},
+		"QUOTA-93 without room the answer comes after half a second, or as soon as a plan finds that there is none": func(t *testing.T,
+			r *Reconciler) {
+			showPods(r, "1", 1, 1, 1)
+			wants(t, askFor(t, r), roomPatience)
+			wants(t, askFor(t, r), 0)
+			time.Sleep(fullHolds + 1)
+			full := &tree{rows: []budget.Row{{Namespace: "web", Spec: onePod, Used: onePod}}, asked: map[string]budget.Refusal{"web": {Requested: onePod}}}
+			after(30*time.Millisecond, func() { r.known.noteFull(full, time.Now()) })
+			wants(t, askFor(t, r), 30*time.Millisecond)
+		},
+		"QUOTA-94 while a share is written, nobody passes, and the write waits for what has passed": func(t *testing.T, r *Reconciler) {
+			showPods(r, "1", 9, 9, 0)
+			wants(t, askFor(t, r), 0)
+			after(15*time.Millisecond, func() { showPods(r, "2", 9, 9, 1) })
+			start := time.Now()
+			r.known.closeDoor(t.Context(), "web")
+			wants(t, time.Since(start), 15*time.Millisecond+storing)
+			after(25*time.Millisecond, func() { r.known.openDoor("web") })
+			wants(t, askFor(t, r), 25*time.Millisecond)
+		},
+		"QUOTA-95 of one namespace, 64 creations wait at once, and the next one is answered": func(t *testing.T, r *Reconciler) {
+			showPods(r, "1", 1, 1, 1)
+			for range mostWaiting {
+				go r.MakeRoom(t.Context(), "web", onePod)
+			}
+			synctest.Wait()
+			wants(t, askFor(t, r), 0)
+			time.Sleep(roomPatience)
+			synctest.Wait()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
+				close(r.begun)
+				run(t, r)
+			})
+		})
+	}
+}
+
+func TestAReplicaThatDoesNotLead(t *testing.T) {
+	t.Run("QUOTA-96 a replica that doesn't lead asks the leader by one Event in 200 ms", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var sent []string
+			api := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+					sent = append(sent, object.(*corev1.Event).Message)
+					return nil
+				}}).Build()
+			r := New(Options{View: treeOfWeb(), Client: api, PatchNamespace: patchNothing})
+			showPods(r, "1", 1, 1, 1)
+			for range 5 {
+				go r.MakeRoom(t.Context(), "web", onePod)
+			}
+			time.Sleep(servePause / 2)
+			if len(sent) != 1 || !maps.Equal(budget.ParseRefusal(sent[0], onePod), onePod) {
+				t.Errorf("sent %q, want one message about a pod", sent)
+			}
+			time.Sleep(roomPatience)
+			synctest.Wait()
+		})
+	})
+}
