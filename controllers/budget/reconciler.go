@@ -5,6 +5,8 @@
 // The way of a refusal: a ReplicaSet's controller sends an Event, the sink (watches.go) records what was refused (known.go) and queues
 // the tree. A worker gathers the limits and rows of the tree (gather.go), budget.Plan chooses the shares, and the worker writes each one,
 // guarded by the version that the plan knew (write.go). The status follows at a slower pace (report.go).
+//
+// Where a webhook sees the creation first, nothing is refused: it waits at the door of the share until there is room (room.go).
 package budget
 
 import (

@@ -1,6 +1,6 @@
 // Package budget plans how the namespaces of a tree share what they may use together. The operator keeps one ordinary ResourceQuota in each
-// namespace below a limit, and moves room between these ResourceQuotas. The API server alone admits objects: no webhook sees a pod, and all
-// state is in the ResourceQuotas.
+// namespace below a limit, and moves room between these ResourceQuotas. The API server alone admits objects, and all state is in the
+// ResourceQuotas. A webhook may have a share raised before an object is judged by it; it refuses nothing.
 //
 // A limit is what all namespaces at and below one namespace may use together. The share of a namespace is spec.hard of its ResourceQuota.
 // Its promise is the largest of spec.hard, status.hard and status.used, because the API server admits by status.hard. The room of a limit

@@ -36,6 +36,22 @@ var (
 		`[.]storageclass[.]storage[.]k8s[.]io/(requests[.]storage|persistentvolumeclaims)$|[.]deviceclass[.]resource[.]k8s[.]io/devices$`)
 )
 
+// StatedBy returns which resource each container of a pod must state where a budget has a key, and whether as a limit; "" for most keys.
+// Kubernetes demands no others (validationSet in pkg/quota/v1/evaluator/core/pods.go).
+func StatedBy(key corev1.ResourceName) (resource corev1.ResourceName, isLimit bool) {
+	switch key {
+	case corev1.ResourceCPU, corev1.ResourceRequestsCPU:
+		return corev1.ResourceCPU, false
+	case corev1.ResourceMemory, corev1.ResourceRequestsMemory:
+		return corev1.ResourceMemory, false
+	case corev1.ResourceLimitsCPU:
+		return corev1.ResourceCPU, true
+	case corev1.ResourceLimitsMemory:
+		return corev1.ResourceMemory, true
+	}
+	return "", false
+}
+
 // Limited returns what of a budget can be a part of a share, as amounts, and what is wrong with the rest: a resource that the API server
 // refuses would keep all others out of the share, also those of other limits. The CRDs refuse such budgets, but older ones may be stored.
 func Limited(hard v1alpha1.Budget) (Amounts, []string) {
