@@ -26,7 +26,8 @@ const (
 )
 
 var monitoringValues = strings.NewReplacer(
-	"\n    more: "+labelsMark, "\n    {{- with merge (dict) .Values.monitoring.labels .Values.commonLabels }}{{ toYaml . | nindent 4 }}{{ end }}",
+	"\n    more: "+labelsMark,
+	"\n    {{- with merge (dict) .Values.monitoring.labels .Values.commonLabels }}{{ toYaml . | nindent 4 }}{{ end }}",
 	"\n    more: "+commonMark, "\n    "+commonLabels,
 	"\n  more: "+annotationsMark, "\n  "+annotationsBlock,
 	"namespace: "+namespaceMark, "namespace: {{ .Values.monitoring.namespace }}",
