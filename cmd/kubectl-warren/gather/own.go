@@ -95,8 +95,7 @@ func ownNamespace(f *forest.Snapshot, node *tree.Node) OwnNamespace {
 // FindTops returns the namespaces at which a walk begins for a user who may not list namespaces: the tenants that the
 // user's rights name, those that list the user, and the trees of homes, at least one namespace that the kubeconfig
 // names, and of a service account's own namespace. In the tree of a home, it is the highest namespace that the user
-// may read. If there are none, the error
-// advises how to name a tenant.
+// may read. If there are none, the error advises how to name a tenant.
 func FindTops(ctx context.Context, api client.Client, homes []string, advice string) ([]string, error) {
 	rights, unlooked, err := ownrights.Ask(ctx, api, homes[0])
 	switch {

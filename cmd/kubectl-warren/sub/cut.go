@@ -26,7 +26,9 @@ func cutCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}
 	c := change.AddFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return cutSub(cmd.Context(), inv, args[0], c) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return adviseAdmin(cutSub(cmd.Context(), inv, args[0], c))
+	}
 	return cmd
 }
 

@@ -28,7 +28,7 @@ func graftCommand(inv *invocation.Invocation) *cobra.Command {
 	}
 	c := change.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return graftSub(cmd.Context(), inv, args[0], args[1], c)
+		return adviseAdmin(graftSub(cmd.Context(), inv, args[0], args[1], c))
 	}
 	return cmd
 }

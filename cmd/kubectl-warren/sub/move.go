@@ -45,7 +45,7 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 		}
 		m := &move{api: api, unwarned: unwarned, name: args[0], to: args[1], leave: *leave, change: c}
 		if err := m.moveNamespace(cmd.Context()); err != nil {
-			return err
+			return adviseAdmin(err)
 		}
 		return change.PrintRelabelled(inv, m.namespace, m.changed, c, "moved")
 	}
