@@ -21,7 +21,7 @@ func TestBudgets(t *testing.T) {
 		status  Status
 		message string
 	}{
-		"none": {nil, OK, "no tenant has a budget"},
+		"none":     {nil, OK, "no tenant has a budget"},
 		"all hold": {map[v1alpha1.Reason][]string{v1alpha1.ReasonEnforced: {"shop"}}, OK, "the budgets of all tenants hold"},
 		"QUOTA-90 doctor names the tenants that use more than their budget allows": {
 			map[v1alpha1.Reason][]string{v1alpha1.ReasonEnforced: {"shop"}, v1alpha1.ReasonExceeded: {"payments"}}, OK,

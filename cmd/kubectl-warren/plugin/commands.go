@@ -135,6 +135,9 @@ func requireSubcommand(group *cobra.Command) {
 			return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 		}
 		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool" {
+			return fmt.Errorf("invalid argument %q for --%s: must be true or false, or left out", invalid.GetValue(), invalid.GetFlag().Name)
+		}
 		if number := (*strconv.NumError)(nil); errors.As(err, &number) && errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "int" {
 			return fmt.Errorf("invalid argument %q for --%s: must be a whole number", invalid.GetValue(), invalid.GetFlag().Name)
 		}
@@ -154,6 +157,10 @@ func namesFor(group *cobra.Command, word string) (names []string) {
 
 func unknownSubcommand(group *cobra.Command, word string) error {
 	advice := "see " + group.CommandPath() + " --help"
+	if word == "sudo" && !group.HasParent() {
+		return fmt.Errorf("unknown command %q for %q: kubectl sudo is a plugin of its own, and begins the line: kubectl sudo warren …", word,
+			group.CommandPath())
+	}
 	near := namesFor(group, word)
 	if len(near) == 0 {
 		near = group.SuggestionsFor(word) // what is spelled alike

@@ -95,7 +95,8 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 	}
 	switch {
 	case len(unsure) > 0:
-		if place := likelyTenant(place, q, unsure); slices.Contains(unsure, place) { // if sudo of the namespace's own tenant is unsure, other tenants matter little
+		// If sudo of the namespace's own tenant is unsure, other tenants matter little.
+		if place := likelyTenant(place, q, unsure); slices.Contains(unsure, place) {
 			unsure = []string{place}
 		}
 		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")

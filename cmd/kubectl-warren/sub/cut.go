@@ -27,9 +27,9 @@ func cutCommand(inv *invocation.Invocation) *cobra.Command {
 	}
 	c := change.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return adviseAdmin(cutSub(cmd.Context(), inv, args[0], c))
+		return cutSub(cmd.Context(), inv, args[0], c)
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 func cutSub(ctx context.Context, inv *invocation.Invocation, name string, c change.Options) error {

@@ -28,9 +28,9 @@ func graftCommand(inv *invocation.Invocation) *cobra.Command {
 	}
 	c := change.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return adviseAdmin(graftSub(cmd.Context(), inv, args[0], args[1], c))
+		return graftSub(cmd.Context(), inv, args[0], args[1], c)
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent string, c change.Options) error {

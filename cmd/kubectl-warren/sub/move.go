@@ -45,11 +45,11 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 		}
 		m := &move{api: api, unwarned: unwarned, name: args[0], to: args[1], leave: *leave, change: c}
 		if err := m.moveNamespace(cmd.Context()); err != nil {
-			return adviseAdmin(err)
+			return err
 		}
 		return change.PrintRelabelled(inv, m.namespace, m.changed, c, "moved")
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 // move takes a sub-namespace from one parent to another.

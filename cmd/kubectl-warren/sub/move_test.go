@@ -3,14 +3,12 @@ package sub
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,25 +93,5 @@ func TestMoveOfUnknownEndAdvisesNoDeletion(t *testing.T) {
 	got := m.undoCreation(t.Context(), errors.New("connection lost")).Error()
 	if !strings.HasPrefix(got, "connection lost; ") || strings.Contains(got, "delete") || !strings.Contains(got, "run the command again") {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestRefusedMoves(t *testing.T) {
-	resource := v1alpha1.GroupVersion.WithResource("subnamespaces").GroupResource()
-	rbac := apierrors.NewForbidden(resource, "pay-web", errors.New(`User "alice" cannot get resource "subnamespaces"`))
-	webhook := apierrors.NewForbidden(resource, "pay-web", errors.New("the limit is reached"))
-	for name, c := range map[string]struct {
-		err  error
-		want string
-	}{
-		"SUB-X43 who may not move, graft or cut a namespace reads that cluster admins do, and what others use": {rbac,
-			"; this command is for cluster admins: ask one to run it, or, for a namespace that only has a place, use kubectl warren set"},
-		"a webhook's refusal stays as it is": {webhook, "the limit is reached"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := adviseAdmin(fmt.Errorf("move: %w", c.err)).Error(); !strings.HasSuffix(got, c.want) {
-				t.Errorf("got %s\nwant %s at its end", got, c.want)
-			}
-		})
 	}
 }

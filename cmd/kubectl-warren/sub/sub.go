@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
@@ -45,15 +43,6 @@ func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound boo
 		return "", false, fmt.Errorf("namespace %s is no sub-namespace", namespace.Name)
 	}
 	return parent, namespace.Labels[v1alpha1.LabelBound] == v1alpha1.True, nil
-}
-
-// adviseAdmin adds the next step to RBAC's refusal of a change that cluster admins make. Those of webhooks and policies have their own.
-func adviseAdmin(err error) error {
-	if err == nil || !failure.Refused(err) || !strings.Contains(err.Error(), " cannot ") {
-		return err
-	}
-	return fmt.Errorf("%w; this command is for cluster admins: ask one to run it, or, for a namespace that only has a place, use "+
-		"kubectl warren set", err)
 }
 
 // isBoundTo reports whether the SubNamespace of a namespace's name in parent owns it.
