@@ -122,6 +122,7 @@ func render(components []string) (map[string]string, error) {
 		if u.GetKind() == "Namespace" {
 			continue
 		}
+		addCommon(u)
 		text, err := yaml.Marshal(u.Object)
 		if err != nil {
 			return nil, fmt.Errorf("writing %s %s: %w", u.GetKind(), u.GetName(), err)

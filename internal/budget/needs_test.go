@@ -26,7 +26,7 @@ func TestNeedsOf(t *testing.T) {
 			want: budget.Amounts{"persistentvolumeclaims": 1, "count/persistentvolumeclaims": 1, "requests.storage": 30 << 30,
 				"fast.storageclass.storage.k8s.io/persistentvolumeclaims": 1, "fast.storageclass.storage.k8s.io/requests.storage": 30 << 30}},
 		"QUOTA-89 a claim that grows needs the difference": {resource: "persistentvolumeclaims", object: claim,
-			old: `{"spec":{"storageClassName":"fast","resources":{"requests":{"storage":"10Gi"}}}}`,
+			old:  `{"spec":{"storageClassName":"fast","resources":{"requests":{"storage":"10Gi"}}}}`,
 			want: budget.Amounts{"requests.storage": 20 << 30, "fast.storageclass.storage.k8s.io/requests.storage": 20 << 30}},
 		"QUOTA-89 a load balancer needs its node ports": {resource: "services", object: balancer,
 			want: budget.Amounts{"services": 1, "count/services": 1, "services.loadbalancers": 1, "services.nodeports": 2}},

@@ -171,3 +171,18 @@ func errorText(err error) string {
 	}
 	return err.Error()
 }
+
+func TestLimitsThatNobodyReads(t *testing.T) {
+	t.Run("QUOTA-98 in place of an empty table, quota names the trees whose limits the user may not read, and "+
+		"the next command", func(t *testing.T) {
+		var out bytes.Buffer
+		if err := (quota.Limits{{Name: "payments"}}).Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		want := "You may read no limit of these trees:\nlimit of payments: you may not read it\n" +
+			"What one namespace may use now: kubectl warren quota -n payments. A manager may read the limits of the tenant.\n"
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}

@@ -74,8 +74,8 @@ func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
 	err := api.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: budget.QuotaName}, quota)
 	switch {
 	case apierrors.IsNotFound(err):
-		return explained{err, fmt.Sprintf("namespace %s has no share, because it has no ResourceQuota %s: kubectl warren quota lists the "+
-			"limits, and kubectl warren doctor reports whether component budgets is installed", s.Namespace, budget.QuotaName)}
+		return explained{err, fmt.Sprintf("namespace %s has no share, so no limit of a tree holds in it; if one should, a cluster admin "+
+			"finds out by kubectl warren doctor whether component budgets is installed", s.Namespace)}
 	case failure.Refused(err):
 		return explained{err, fmt.Sprintf("you may not read the share of namespace %s, which its users may: kubectl warren quota shows the "+
 			"limits that you may read", s.Namespace)}

@@ -95,7 +95,8 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 	}
 	switch {
 	case len(unsure) > 0:
-		if slices.Contains(unsure, place) { // if sudo of the namespace's own tenant is unsure, other tenants matter little
+		// If sudo of the namespace's own tenant is unsure, other tenants matter little.
+		if place := likelyTenant(place, q, unsure); slices.Contains(unsure, place) {
 			unsure = []string{place}
 		}
 		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
@@ -216,6 +217,15 @@ func (r *reader) tenantOfQuestion(ctx context.Context, q Question) (string, erro
 		return "", nil
 	}
 	return "", err
+}
+
+// likelyTenant returns the tenant of the question's namespace or, where the caller may not read that namespace, the tenant of its name if
+// it is one of names: the root of a tenant has the tenant's name.
+func likelyTenant(place string, q Question, names []string) string {
+	if place == "" && slices.Contains(names, q.Namespace) {
+		return q.Namespace
+	}
+	return place
 }
 
 // tenantsUnknown reports whether the caller may not list the tenants.

@@ -20,3 +20,18 @@ func TestSentence(t *testing.T) {
 		}
 	}
 }
+
+func TestLikelyTenant(t *testing.T) {
+	mine := []string{"orders", "payments"}
+	for name, c := range map[string]struct{ place, namespace, want string }{
+		"ACC-E26 of a root that a sudoer may not read, why knows the tenant by the name: no other sudo matters": {"", "payments", "payments"},
+		"a sub-namespace has a name of its own":             {"", "pay-web", ""},
+		"the tenant of a namespace that one may read holds": {"orders", "payments", "orders"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := likelyTenant(c.place, Question{Namespace: c.namespace}, mine); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -111,7 +111,9 @@ func findSub(ctx context.Context, api client.Reader,
 		}
 	}
 	sub, err := gather.ReadSubNamespace(ctx, api, parent, name)
-	if err == nil && sub == nil && namespace != nil {
+	if err == nil && sub == nil && namespace != nil && namespace.DeletionTimestamp != nil {
+		err = fmt.Errorf("namespace %s is being deleted already: kubectl warren describe %s shows what it still holds", name, name)
+	} else if err == nil && sub == nil && namespace != nil {
 		err = fmt.Errorf("namespace %s is %s; then give this command again", name, forest.MissingSub(parent, name))
 	} else if err == nil && sub == nil {
 		err = fmt.Errorf("there is no SubNamespace %s in namespace %s", name, parent)
