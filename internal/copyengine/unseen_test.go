@@ -34,8 +34,8 @@ func TestDegradedSaysWhy(t *testing.T) {
 
 // In component hardened the operator's rights go, and its watches, once a namespace that has left the forest holds no copies.
 func TestANamespaceThatLeavesWhileACopyIsWritten(t *testing.T) {
-	t.Run("PROP-K30 a namespace that leaves the forest while a copy is written there may hold copies, and is followed, until "+
-		"the answer has come and the copy is deleted", func(t *testing.T) {
+	t.Run("PROP-K30 a namespace that leaves the forest while a copy is written there is followed until the answer "+
+		"has come and the copy is deleted", func(t *testing.T) {
 		s := newScenario(t, acme(), scenarioKinds()...)
 		s.list()
 		s.apply(copyengine.Elected{})
