@@ -70,6 +70,7 @@ func checkNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRu
 		}
 	}
 	f.addProblems(checkNewSubjects(s, &v1alpha1.LNamespace{}, lns, rules.operatorNamespace)...)
+	f.addWarnings(warnOfLookAlikes(&v1alpha1.LNamespace{}, lns)...)
 	f.tenantTemplate(s, "", lns.Spec.Template)
 	f.addProblems(billingComplete(lns.Spec.Billing, rules.Billing)...)
 	return f
@@ -79,6 +80,7 @@ func checkNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRu
 func checkChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, rules tenantRules) findings {
 	var f findings
 	f.addProblems(checkNewSubjects(s, old, now, rules.operatorNamespace)...)
+	f.addWarnings(warnOfLookAlikes(old, now)...)
 	f.tenantTemplate(s, old.Spec.Template, now.Spec.Template)
 	editors := func(lns *v1alpha1.LNamespace) int { return len(lns.Spec.Managers) + len(lns.Spec.Sudoers) }
 	if editors(old) > 0 && editors(now) == 0 {
@@ -124,11 +126,17 @@ func checkNewSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operato
 	return problems
 }
 
-// serviceAccountNamespaces returns the namespaces of the service accounts that an LNamespace lists.
-func serviceAccountNamespaces(lns *v1alpha1.LNamespace) []string {
+// newAccountNamespaces returns the namespaces of the service accounts that a list of now has, and the same list of old
+// has not: checkNewSubjects judges no others.
+func newAccountNamespaces(old, now *v1alpha1.LNamespace) []string {
 	var namespaces []string
-	for _, account := range grants.ServiceAccounts(lns) {
-		namespaces = append(namespaces, account.Namespace)
+	for _, list := range grants.Lists() {
+		before := list.Of(old)
+		for _, s := range list.Of(now) {
+			if s.Kind == v1alpha1.SubjectServiceAccount && !slices.Contains(before, s) {
+				namespaces = append(namespaces, s.Namespace)
+			}
+		}
 	}
 	return namespaces
 }

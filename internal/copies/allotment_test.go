@@ -330,6 +330,7 @@ func resize(w *copies.World, n, size int) {
 
 // writeCopy carries out the action planned for a slot.
 func writeCopy(w *copies.World, slot copies.Slot, a copies.Action) {
-	w.PutCopy(slot, &copies.Copy{UID: "u" + slot.String(), ResourceVersion: "1", From: a.Source.Namespace, Hash: a.Hash, Ours: true, Digest: 1})
+	c := &copies.Copy{UID: "u" + slot.String(), ResourceVersion: "1", From: a.Source.Namespace, Hash: a.Hash, Ours: true, Digest: 1}
+	w.PutCopy(slot, c)
 	w.NoteWritten(a)
 }
