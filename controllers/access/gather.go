@@ -32,6 +32,10 @@ type facts struct {
 	namesakes []holder
 	// unlooked reports that a look for namesakes must end first. At its end, it requeues the tenant.
 	unlooked bool
+	// uncopied describes the copies of the tenant's RoleBindings that its tree lacks. unsure reports that they are not known
+	// yet, and that the condition may name some.
+	uncopied []string
+	unsure   bool
 	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still
 	// missing there. Grants in the root wait for these copies, because rails limit what the rights allow.
 	unbounded bool
@@ -139,6 +143,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	f.unbounded = !f.ending && r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
 	f.group = r.groups.decideGroupState(tenant, f.objects.Sudo.Binding, f.actual)
 	f.findNamesakes(r.namesakes, tenant)
+	f.findUncopied(r.Copies, r.View, tenant)
 	return f, nil
 }
 

@@ -1,6 +1,9 @@
 package rights
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestSentence(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -17,6 +20,17 @@ func TestSentence(t *testing.T) {
 		why := &Why{Identity: Identity{User: "bob"}, Cases: []Case{{Allowed: c.plain}, {Allowed: c.raised, Tenant: "payments"}}}
 		if got := why.Describe(); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestKeepOwnTenant(t *testing.T) {
+	for name, c := range map[string]struct{ own, want string }{
+		"the tenant of the namespace, or of the root with its name": {"payments", "payments"},
+		"a namespace of no known tenant":                            {"default", "orders payments typo"},
+	} {
+		if got := strings.Join(keepOwnTenant([]string{"orders", "payments", "typo"}, c.own), " "); got != c.want {
+			t.Errorf("%s: it depends on sudo of %s, not on %s", name, got, c.want)
 		}
 	}
 }
