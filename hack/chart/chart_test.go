@@ -155,6 +155,8 @@ func TestChart(t *testing.T) {
 		"which is in no tree", h.checkDoctorRights)
 	t.Run("FLT-U26 monitors and PrometheusRules have labels, namespace and interval of the values; pods have env and security contexts, "+
 		"and the ledger's claim its class and size", h.checkSurroundings)
+	t.Run("FLT-U40 pods of hooks have requests and limits, so that a ResourceQuota lets them run; NetworkPolicies let out the ports of "+
+		"minikube and MicroK8s", h.checkHooks)
 	t.Run("refuses bad values", h.checkRefusals)
 	t.Run("FLT-U21 the chart and the operator both refuse each of more than 60 bad values of controller.config", h.compareRefusals)
 }

@@ -100,3 +100,49 @@ func (h helm) checkSurroundings(t *testing.T) {
 	checkParts(t, objects["Deployment warren-system/warren-billing-exporter"], "name:SSL_CERT_FILE value:/ca", "fsGroup:77", "level:s0")
 	checkParts(t, objects["PersistentVolumeClaim warren-system/warren-billing"], "storageClassName:fast", "storage:5Gi")
 }
+
+// checkHooks looks at the objects of the hooks, which template leaves out, and at the operator's own NetworkPolicy.
+func (h helm) checkHooks(t *testing.T) {
+	egress := func(policy map[string]any) string { return fmt.Sprint(policy["spec"]) }
+	policies, pods := []string{egress(mustTemplate(t, h)["NetworkPolicy warren-system/warren-allow-egress"])}, 0
+	for _, file := range []string{"release", "tests/doctor"} {
+		manifests, stderr := h.render(t, "--show-only=templates/"+file+".yaml")
+		if stderr != "" {
+			t.Fatal(stderr)
+		}
+		for document := range strings.SplitSeq(manifests, "\n---\n") {
+			object := map[string]any{}
+			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+				t.Fatal(err)
+			}
+			switch object["kind"] {
+			case "NetworkPolicy":
+				policies = append(policies, egress(object))
+			case "Job", "Pod":
+				pods++
+				for _, text := range []string{"requests:map[cpu:10m memory:64Mi]", "limits:map[cpu:1 memory:1Gi]"} {
+					if !strings.Contains(fmt.Sprint(object), text) {
+						t.Errorf("%s %s lacks %s", object["kind"], file, text)
+					}
+				}
+			}
+		}
+	}
+	if pods != 2 || len(policies) != 3 {
+		t.Errorf("%d pods and %d NetworkPolicies of 2 and 3", pods, len(policies))
+	}
+	for _, policy := range policies {
+		if !strings.Contains(policy, "port:8443") || !strings.Contains(policy, "port:16443") {
+			t.Errorf("no port of minikube or MicroK8s in %s", policy)
+		}
+	}
+}
+
+func mustTemplate(t *testing.T, h helm) map[string]map[string]any {
+	t.Helper()
+	objects, stderr := h.template(t)
+	if stderr != "" {
+		t.Fatal(stderr)
+	}
+	return objects
+}

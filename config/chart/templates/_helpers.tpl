@@ -57,6 +57,8 @@ spec:
     imagePullPolicy: {{ .root.Values.image.pullPolicy }}
     command: {{ toJson .command }}
     terminationMessagePolicy: FallbackToLogsOnError
+    {{- /* A ResourceQuota on requests or limits in warren-system would else keep the pod from running. */}}
+    resources: {requests: {cpu: 10m, memory: 64Mi}, limits: {cpu: "1", memory: 1Gi}}
     securityContext: {{ toYaml .root.Values.controller.securityContext | nindent 6 }}
 {{- end }}
 
@@ -101,4 +103,6 @@ spec:
     - {port: 53, protocol: TCP}
     - {port: 443, protocol: TCP}
     - {port: 6443, protocol: TCP}
+    - {port: 8443, protocol: TCP}
+    - {port: 16443, protocol: TCP}
 {{- end }}
