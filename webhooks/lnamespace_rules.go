@@ -72,6 +72,7 @@ func checkNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRu
 		}
 	}
 	f.addProblems(checkNewSubjects(s, &v1alpha1.LNamespace{}, lns, rules.operatorNamespace)...)
+	f.addWarnings(warnOfLookAlikes(&v1alpha1.LNamespace{}, lns)...)
 	f.tenantTemplate(s, "", lns.Spec.Template)
 	f.addProblems(billingComplete(lns.Spec.Billing, rules.Billing)...)
 	f.addWarnings(undefaulted(nil, lns.Spec.Limits)...)
@@ -82,6 +83,7 @@ func checkNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRu
 func checkChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, rules tenantRules) findings {
 	var f findings
 	f.addProblems(checkNewSubjects(s, old, now, rules.operatorNamespace)...)
+	f.addWarnings(warnOfLookAlikes(old, now)...)
 	f.tenantTemplate(s, old.Spec.Template, now.Spec.Template)
 	f.addWarnings(undefaulted(old.Spec.Limits, now.Spec.Limits)...)
 	editors := func(lns *v1alpha1.LNamespace) int { return len(lns.Spec.Managers) + len(lns.Spec.Sudoers) }
@@ -128,11 +130,17 @@ func checkNewSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operato
 	return problems
 }
 
-// serviceAccountNamespaces returns the namespaces of the service accounts that an LNamespace lists.
-func serviceAccountNamespaces(lns *v1alpha1.LNamespace) []string {
+// newAccountNamespaces returns the namespaces of the service accounts that a list of now has, and the same list of old
+// has not: checkNewSubjects judges no others.
+func newAccountNamespaces(old, now *v1alpha1.LNamespace) []string {
 	var namespaces []string
-	for _, account := range grants.ServiceAccounts(lns) {
-		namespaces = append(namespaces, account.Namespace)
+	for _, list := range grants.Lists() {
+		before := list.Of(old)
+		for _, s := range list.Of(now) {
+			if s.Kind == v1alpha1.SubjectServiceAccount && !slices.Contains(before, s) {
+				namespaces = append(namespaces, s.Namespace)
+			}
+		}
 	}
 	return namespaces
 }
@@ -152,8 +160,8 @@ func undefaulted(old, now *v1alpha1.Limits) []string {
 		return nil
 	}
 	slices.Sort(keys)
-	return []string{"spec.limits.hard: with " + strings.Join(keys, ", ") + ", Kubernetes refuses pods that don't set this in each container (must " +
-		"specify): add a LimitRange with defaults to each namespace, for example by a template"}
+	return []string{"spec.limits.hard: with " + strings.Join(keys, ", ") + ", Kubernetes refuses pods that don't set this in each container " +
+		"(must specify): add a LimitRange with defaults to each namespace, for example by a template"}
 }
 
 func has(hard v1alpha1.Budget, key corev1.ResourceName) bool {

@@ -37,7 +37,8 @@ func (h roomHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.makeRoom(r.Context(), req.Namespace, needs)
 		}
 	}
-	answer := admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}}
+	answer := admissionv1.AdmissionReview{TypeMeta: review.TypeMeta}
+	answer.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // whoever asked may be gone
 }

@@ -54,6 +54,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(&r.groups.again).
 		WatchesRawSource(&r.namesakes.again).
 		WatchesRawSource(&r.start.again).
+		WatchesRawSource(&r.copied).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),

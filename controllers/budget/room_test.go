@@ -85,7 +85,8 @@ func TestMakeRoom(t *testing.T) {
 			wants(t, askFor(t, r), roomPatience)
 			wants(t, askFor(t, r), 0)
 			time.Sleep(fullHolds + 1)
-			full := &tree{rows: []budget.Row{{Namespace: "web", Spec: onePod, Used: onePod}}, asked: map[string]budget.Refusal{"web": {Requested: onePod}}}
+			full := &tree{rows: []budget.Row{{Namespace: "web", Spec: onePod, Used: onePod}},
+				asked: map[string]budget.Refusal{"web": {Requested: onePod}}}
 			after(30*time.Millisecond, func() { r.known.noteFull(full, time.Now()) })
 			wants(t, askFor(t, r), 30*time.Millisecond)
 		},

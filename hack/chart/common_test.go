@@ -78,8 +78,8 @@ func (h helm) checkHookResources(t *testing.T) {
 		values []string
 		want   []string
 	}{
-		{nil, []string{"requests:map[cpu:10m memory:64Mi]", "limits:map[memory:512Mi]"}},
-		{[]string{"hookResources.limits.memory=1Gi", "hookResources.limits.cpu=2"}, []string{"limits:map[cpu:2 memory:1Gi]"}},
+		{nil, []string{"requests:map[cpu:10m memory:64Mi]", "limits:map[cpu:1 memory:1Gi]"}},
+		{[]string{"hookResources.limits.memory=2Gi", "hookResources.limits.cpu=2"}, []string{"limits:map[cpu:2 memory:2Gi]"}},
 	} {
 		var pods []string
 		for _, u := range h.renderAll(t, test.values...) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/record"
@@ -290,6 +291,7 @@ func (s *setup) addPropagation(context.Context) error {
 		s.tenants.Copies = engine
 		s.tenants.Uncopied = &lnamespace.UncopiedGuardrails{Live: s.mgr.GetAPIReader(), Kinds: uncopiedKinds(s.config, lnamespace.Guardrails)}
 	}
+	s.access.Copies = engine
 	s.access.AwaitsRails = func(root string) bool { return s.budgets.AwaitsShare(root) || engine.AwaitsRails(root) }
 	if s.config.FeatureEnabled(config.PropagateGenerated) {
 		if err := s.addGenerated(); err != nil {
@@ -311,6 +313,8 @@ func (s *setup) reportCopies(namespaces ...string) {
 	if s.tenants != nil {
 		s.tenants.Again(namespaces...)
 	}
+	snapshot := s.view.Snapshot()
+	s.access.Again(slices.DeleteFunc(slices.Clone(namespaces), func(name string) bool { return snapshot.Tenant(name) == nil })...)
 }
 
 // addGenerated adds the Labeller, which turns generated objects into sources that the engine copies.

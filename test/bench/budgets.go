@@ -191,8 +191,8 @@ func (q *quotaBench) measureRoom(ctx context.Context) error {
 		}
 		p95 := percentile(took, 95)
 		q.tell(result{id: "room", passed: refused <= one.most && ms(p95) <= roomLimit, text: fmt.Sprintf("pods beyond the share, of %d clients: "+
-			"%d of %d refused at the first try (%d), median %.0fms, 95 of 100 within %.0fms, budget %.0fms", one.clients, refused, one.pods, one.most,
-			ms(medianOf(took)), ms(p95), roomLimit)})
+			"%d of %d refused at the first try (%d), median %.0fms, 95 of 100 within %.0fms, budget %.0fms", one.clients, refused, one.pods,
+			one.most, ms(medianOf(took)), ms(p95), roomLimit)})
 		if err := q.removeTree(ctx, t); err != nil {
 			return err
 		}

@@ -1,6 +1,9 @@
 package rights
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestSentence(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -21,16 +24,15 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-func TestLikelyTenant(t *testing.T) {
-	mine := []string{"orders", "payments"}
-	for name, c := range map[string]struct{ place, namespace, want string }{
-		"ACC-E26 of a root that a sudoer may not read, why knows the tenant by the name: no other sudo matters": {"", "payments", "payments"},
-		"a sub-namespace has a name of its own":             {"", "pay-web", ""},
-		"the tenant of a namespace that one may read holds": {"orders", "payments", "orders"},
+func TestKeepOwnTenant(t *testing.T) {
+	for name, c := range map[string]struct{ own, want string }{
+		"ACC-E26 of a root, why knows the tenant by the name, also where a sudoer may not read it: no other sudo matters": {"payments",
+			"payments"},
+		"a namespace of no known tenant": {"default", "orders payments typo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := likelyTenant(c.place, Question{Namespace: c.namespace}, mine); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
+			if got := strings.Join(keepOwnTenant([]string{"orders", "payments", "typo"}, c.own), " "); got != c.want {
+				t.Errorf("it depends on sudo of %s, want %s", got, c.want)
 			}
 		})
 	}

@@ -103,4 +103,6 @@ spec:
     - {port: 53, protocol: TCP}
     - {port: 443, protocol: TCP}
     - {port: 6443, protocol: TCP}
+    - {port: 8443, protocol: TCP}
+    - {port: 16443, protocol: TCP}
 {{- end }}

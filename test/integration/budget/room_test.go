@@ -91,8 +91,8 @@ func (f *fixture) try(ctx context.Context, n, clients int, build func(i int) cli
 	slices.Sort(result.took)
 	at := func(part float64) time.Duration { return result.took[int(part*float64(n-1))].Round(time.Millisecond) }
 	result.raised = f.countRooms(ctx) - before
-	AddReportEntry("tries", fmt.Sprintf("%d of %d refused with %d clients, %.0f raised, p50 %s, p95 %s, most %s", len(result.refused), n, clients,
-		result.raised, at(0.5), at(0.95), at(1)), ReportEntryVisibilityAlways)
+	AddReportEntry("tries", fmt.Sprintf("%d of %d refused with %d clients, %.0f raised, p50 %s, p95 %s, most %s", len(result.refused), n,
+		clients, result.raised, at(0.5), at(0.95), at(1)), ReportEntryVisibilityAlways)
 	return result
 }
 
@@ -193,9 +193,11 @@ var _ = Describe("room before the request", func() {
 		}).ShouldNot(HaveKey(v1alpha1.LabelShare))
 	})
 
-	It("QUOTA-86 a review that can't be read refuses nothing; what 300 forged reviews get, a sibling gets that creates pods", func(ctx SpecContext) {
+	It("QUOTA-86 a review that can't be read refuses nothing; what 300 forged reviews get, a sibling gets that creates pods", func(
+		ctx SpecContext) {
 		f := plant(ctx, world, pods(20))
-		for _, body := range []string{"", "{}", "[]", `{"request":{"uid":"1","namespace":"` + f.web + `","resource":{"resource":"pods"},"object":7}}`} {
+		number := `{"request":{"uid":"1","namespace":"` + f.web + `","resource":{"resource":"pods"},"object":7}}`
+		for _, body := range []string{"", "{}", "[]", number} {
 			Expect(f.sendReview(ctx, body)).NotTo(ContainSubstring(`"allowed":false`), body)
 		}
 		forged := `{"request":{"uid":"1","namespace":"` + f.web + `","resource":{"resource":"pods"},"object":{"spec":{"containers":[]}}}}`
