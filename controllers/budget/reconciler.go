@@ -52,6 +52,8 @@ type Options struct {
 	// Report writes the status of an LNamespace: lnamespace.Reporter.Report.
 	Report      func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 	Concurrency int
+	// Metrics has metrics of each tenant's budget.
+	Metrics bool
 }
 
 // Reconciler keeps the shares of one tree. A request names the root of the tree, or a namespace that is in none.
@@ -88,7 +90,7 @@ func New(o Options) *Reconciler {
 
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := metrics.Registry.Register(prometheus.Collector(gauges{&r.reports})); err != nil {
+	if err := metrics.Registry.Register(prometheus.Collector(gauges{&r.reports, r.Metrics})); err != nil {
 		return err
 	}
 	if err := mgr.Add(copying.EveryReplica(r.runWatches)); err != nil {

@@ -30,10 +30,11 @@ type reports struct {
 	mu      sync.Mutex // guards the fields below
 	written map[client.ObjectKey]time.Time
 	reasons map[string]v1alpha1.Reason // by tenant
+	budgets map[string]v1alpha1.BudgetStatus
 }
 
 func newReports() reports {
-	return reports{written: map[client.ObjectKey]time.Time{}, reasons: map[string]v1alpha1.Reason{}}
+	return reports{written: map[client.ObjectKey]time.Time{}, reasons: map[string]v1alpha1.Reason{}, budgets: map[string]v1alpha1.BudgetStatus{}}
 }
 
 // countReasons returns how many tenants have each reason.
@@ -47,12 +48,16 @@ func (r *reports) countReasons() map[v1alpha1.Reason]int {
 	return counts
 }
 
-func (r *reports) setReason(tenant string, reason v1alpha1.Reason) {
+// setVerdict records what is true of a tenant; nil means that it has no budget.
+func (r *reports) setVerdict(tenant string, v *verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.reasons[tenant] = reason; reason == "" {
+	if v == nil {
 		delete(r.reasons, tenant)
+		delete(r.budgets, tenant)
+		return
 	}
+	r.reasons[tenant], r.budgets[tenant] = v.reason, v.budget
 }
 
 // begin returns how long a status must not be written yet; if it may be written now, begin records that.
@@ -180,12 +185,11 @@ func (t *tree) describeNarrower(l int) string {
 func (r *Reconciler) reportTenant(ctx context.Context, root string, v *verdict, now time.Time) (wait time.Duration, err error) {
 	lns := &v1alpha1.LNamespace{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: root}, lns); err != nil || r.View.Snapshot().TenantOf(root) == nil {
-		r.reports.setReason(root, "")
+		r.reports.setVerdict(root, nil)
 		return 0, client.IgnoreNotFound(err)
 	}
 	was, had := lns.Status.Budget, v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBudgetEnforced)
-	if v == nil {
-		r.reports.setReason(root, "")
+	if r.reports.setVerdict(root, v); v == nil {
 		if was == nil && had == nil {
 			return 0, nil
 		}
@@ -194,7 +198,6 @@ func (r *Reconciler) reportTenant(ctx context.Context, root string, v *verdict, 
 			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionBudgetEnforced))
 		})
 	}
-	r.reports.setReason(root, v.reason)
 	sameCondition := had != nil && had.Reason == string(v.reason) && had.ObservedGeneration == lns.Generation
 	if sameCondition && had.Message == v.message && (v.reason == v1alpha1.ReasonNotObserved ||
 		was != nil && equality.Semantic.DeepEqual(*was, v.budget)) {

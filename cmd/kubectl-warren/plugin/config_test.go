@@ -29,7 +29,7 @@ func TestConfigValidate(t *testing.T) {
 			answer{1, "", strings.Join([]string{
 				`error: FILE: inheritance.lables: unknown field "inheritance.lables" (known here: annotations, labels, undelegated)`,
 				`error: FILE: labelKeys: unknown field "labelKeys" (use inheritance.labels)`,
-				`error: FILE: featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are PropagateGenerated`, "",
+				`error: FILE: featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are BudgetMetrics, PropagateGenerated`, "",
 			}, "\n")}},
 		"empty": {"", answer{1, "", "error: FILE: the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and " +
 			"kind: OperatorConfiguration\n"}},
