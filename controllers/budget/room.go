@@ -65,6 +65,7 @@ type look struct {
 	changed <-chan struct{}
 	wait    time.Duration // when to look again though nothing has changed
 	door    *door
+	needed  budget.Amounts // what of the request the share limits
 }
 
 // The results of looks, as metric warren_budget_rooms_total counts them.
@@ -98,7 +99,7 @@ func (r *Reconciler) MakeRoom(ctx context.Context, namespace string, requested b
 		case <-ctx.Done():
 		}
 		timer.Stop()
-		r.known.leaveDoor(is.door, requested, ctx.Err() != nil)
+		r.known.leaveDoor(is, ctx.Err() != nil)
 		if ctx.Err() != nil {
 			rooms.WithLabelValues(roomLate).Inc()
 			return
@@ -135,7 +136,8 @@ func (k *known) lookAtDoor(namespace string, requested budget.Amounts, waited bo
 	}
 	needed := budget.Amounts{}
 	for key, amount := range requested {
-		if _, limited := is.spec[key]; limited {
+		// Kubernetes doesn't limit by what it has not counted yet, and nobody but a forger asks for less than nothing.
+		if _, limited := is.counted[key]; limited && amount > 0 {
 			needed[key] = amount
 		}
 	}
@@ -158,22 +160,23 @@ func (k *known) lookAtDoor(namespace string, requested budget.Amounts, waited bo
 	}
 	d.waiting++
 	if wait > 0 {
-		return look{changed: d.changed, wait: wait, door: d}
+		return look{changed: d.changed, wait: wait, door: d, needed: needed}
 	}
 	ask := now.Sub(d.asked) >= servePause
 	if ask {
 		d.asked = now
 	}
-	return look{ask: ask, changed: d.changed, wait: servePause, door: d}
+	return look{ask: ask, changed: d.changed, wait: servePause, door: d, needed: needed}
 }
 
 // leaveDoor ends a wait. late reports that the creation waits no longer, though it has no room: then the next one need not wait for the
 // same.
-func (k *known) leaveDoor(d *door, requested budget.Amounts, late bool) {
+func (k *known) leaveDoor(is look, late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	d := is.door
 	if d.waiting--; late && d.closedFor(time.Now()) == 0 {
-		d.full, d.fullSince = requested, time.Now()
+		d.full, d.fullSince = is.needed, time.Now()
 	}
 }
 
@@ -203,11 +206,11 @@ func (d *door) closedFor(now time.Time) time.Duration {
 func (d *door) hasRoom(is *share, needed budget.Amounts, now time.Time) bool {
 	passed := d.sumPassed(now)
 	for key, amount := range needed {
-		counted, limited := is.counted[key]
-		if !limited {
-			continue // Kubernetes doesn't limit by it yet
+		most := is.counted[key]
+		if spec, planned := is.spec[key]; planned {
+			most = min(most, spec)
 		}
-		if min(counted, is.spec[key])-is.used[key]-passed[key] < amount {
+		if most-is.used[key]-passed[key] < amount {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"maps"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,6 +86,11 @@ func TestMakeRoom(t *testing.T) {
 			wants(t, askFor(t, r), roomPatience)
 			wants(t, askFor(t, r), 0)
 			time.Sleep(fullHolds + 1)
+			start := time.Now()
+			r.MakeRoom(t.Context(), "web", budget.Amounts{"pods": 1, "count/pods": 1})
+			r.MakeRoom(t.Context(), "web", budget.Amounts{"pods": 1, "count/pods": 1})
+			wants(t, time.Since(start), roomPatience) // the share has no count/pods
+			time.Sleep(fullHolds + 1)
 			full := &tree{rows: []budget.Row{{Namespace: "web", Spec: onePod, Used: onePod}},
 				asked: map[string]budget.Refusal{"web": {Requested: onePod}}}
 			after(30*time.Millisecond, func() { r.known.noteFull(full, time.Now()) })
@@ -99,6 +105,20 @@ func TestMakeRoom(t *testing.T) {
 			wants(t, time.Since(start), 15*time.Millisecond+storing)
 			after(25*time.Millisecond, func() { r.known.openDoor("web") })
 			wants(t, askFor(t, r), 25*time.Millisecond)
+		},
+		"QUOTA-101 a forged review for less than nothing, or for more than any number, moves nothing": func(t *testing.T, r *Reconciler) {
+			showPods(r, "1", 5, 5, 1)
+			for _, amount := range []int64{-7, math.MinInt64, 0} {
+				r.MakeRoom(t.Context(), "web", budget.Amounts{"pods": amount})
+			}
+			go r.MakeRoom(t.Context(), "web", budget.Amounts{"pods": math.MaxInt64})
+			synctest.Wait()
+			if d := r.known.doors["web"]; d != nil && len(d.passed) > 0 {
+				t.Errorf("%v have passed", d.passed)
+			}
+			wants(t, askFor(t, r), 0)
+			time.Sleep(roomPatience)
+			synctest.Wait()
 		},
 		"QUOTA-95 of one namespace, 64 creations wait at once, and the next one is answered": func(t *testing.T, r *Reconciler) {
 			showPods(r, "1", 1, 1, 1)

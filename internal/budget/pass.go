@@ -128,7 +128,7 @@ func newEntry(row *Row, lines [][]*line, places []*cell) *entry {
 
 func newCell(e *entry, l *line) cell {
 	spec, ok := e.Spec[l.key]
-	c := cell{of: e, key: l.key, rank: l.rank, spec: spec, used: e.Used[l.key] + e.Passed[l.key], share: spec}
+	c := cell{of: e, key: l.key, rank: l.rank, spec: spec, used: addUp(e.Used[l.key], e.Passed[l.key]), share: spec}
 	c.promise = max(spec, e.Counted[l.key], c.used, 0)
 	if !ok && !e.Fixed && !e.Ending {
 		c.share = unset

@@ -35,7 +35,7 @@ func share(limits ...*quota.Limit) *quota.Share {
 const hasOnlyPods = ": invalid resource: must be one that the share of pay-web has, which is pods=12: ask for these"
 
 func TestSentences(t *testing.T) {
-	const grows = ": the share grows when a controller is refused, or: kubectl warren quota ask -n pay-web pods=1"
+	const grows = ": the share grows when more is created; if that is refused: kubectl warren quota ask -n pay-web pods=1"
 	uncounted := share(tenant("100", "97", "3"))
 	uncounted.Counted = nil
 	for name, c := range map[string]struct {
@@ -72,7 +72,7 @@ func TestAUserWhoMayReadNoLimit(t *testing.T) {
 				"1 was needed: delete something, or ask a manager (User mia)"},
 		"QUOTA-75 a share that has room again doesn't tell of a limit that was full": {
 			roomy.Describe(corev1.ResourcePods, resource.MustParse("1")),
-			"pods: 11 used of a share of 12: the share grows when a controller is refused, or: kubectl warren quota ask -n pay-web pods=1"},
+			"pods: 11 used of a share of 12: the share grows when more is created; if that is refused: kubectl warren quota ask -n pay-web pods=1"},
 		"QUOTA-75 a request that is not served is never answered with the advice to ask": {
 			share().DescribeUnserved(corev1.ResourcePods, resource.MustParse("1")),
 			"pods: 12 used of a share of 12: the operator made no room for 1 within 5s, because others wait for it too, or because it does not " +

@@ -97,7 +97,8 @@ func (s *Share) admits(key corev1.ResourceName, needed resource.Quantity) bool {
 
 // Describe states what holds for an object that needs so much of a resource.
 func (s *Share) Describe(key corev1.ResourceName, needed resource.Quantity) string {
-	return s.describe(key, needed, fmt.Sprintf(": the share grows when a controller is refused, or: kubectl warren quota ask -n %s %s=%s",
+	return s.describe(key, needed, fmt.Sprintf(": the share grows when more is created; if that is refused: "+
+		"kubectl warren quota ask -n %s %s=%s",
 		s.Namespace, key, needed.String()))
 }
 
