@@ -162,8 +162,8 @@ func (t *Table[O, V]) replace(namespace, version string, all []O) (changes []Cha
 	}
 	for p, left := range t.tracesOf(namespace) {
 		uid, stays := listed[p]
-		if isKept := stays && left.UID == uid || left.openCreation() != nil; !isKept && t.At(p) == nil {
-			delete(t.traces, p)
+		if isKept := stays && left.UID == uid; !isKept && t.At(p) == nil {
+			t.setTrace(p, trace{open: left.openCreation()})
 		}
 	}
 	return changes
