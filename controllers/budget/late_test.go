@@ -115,7 +115,7 @@ func TestWhatANamespaceUsesCountsAfterAReadFindsNoShare(t *testing.T) {
 		r.Live = r.Client
 		r.showShare(shareOf("1", "4", 3))
 		// The patch is answered with 404: the namespace is being deleted, and its share went first.
-		if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}); err != nil {
+		if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if r.usedBy("web") != 3 || r.known.isCounted("web") {

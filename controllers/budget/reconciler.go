@@ -193,7 +193,7 @@ func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (a
 	if len(shares) > mostWrites || isOpen {
 		shares, again = shares[:min(len(shares), mostWrites)], time.Millisecond
 	}
-	if err := r.writeAll(ctx, t.root, shares); err != nil {
+	if err := r.writeAll(ctx, t, shares, now); err != nil {
 		return 0, len(shares) > 0, err
 	}
 	for _, refusal := range t.refusals {

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/quota"
+	"github.com/warren-tenancy/warren/internal/budget"
 )
 
 func pods(amount string) corev1.ResourceList {
@@ -66,6 +67,8 @@ func TestAUserWhoMayReadNoLimit(t *testing.T) {
 	full.Lacking = "pods: tenant payments had used 12 of 12 when 1 was needed: delete something, or ask a manager (User mia)"
 	roomy := share()
 	roomy.Used, roomy.Lacking = pods("11"), full.Lacking
+	told := share()
+	told.Told = budget.ReadTold(`{"at":"2026-11-30T10:52:31Z","used":{"pods":"37"},"hard":{"pods":"100"}}`)
 	for name, c := range map[string]struct{ got, want string }{
 		"QUOTA-75 a user who may read no limit sees what the share tells of the limit that is full, and who can help": {
 			full.Describe(corev1.ResourcePods, resource.MustParse("1")), "pods: 12 used of a share of 12; tenant payments had used 12 of 12 when " +
@@ -73,6 +76,9 @@ func TestAUserWhoMayReadNoLimit(t *testing.T) {
 		"QUOTA-75 a share that has room again doesn't tell of a limit that was full": {
 			roomy.Describe(corev1.ResourcePods, resource.MustParse("1")),
 			"pods: 11 used of a share of 12: the share grows when more is created; if that is refused: kubectl warren quota ask -n pay-web pods=1"},
+		"QUOTA-102 a user who may read no limit sees what the share tells of use and limit of the tree, and of when that was": {
+			told.Describe(corev1.ResourcePods, resource.MustParse("1")), "pods: 12 used of a share of 12; at 2026-11-30 10:52:31Z the tree had " +
+				"used 37 of 100: the share grows when more is created; if that is refused: kubectl warren quota ask -n pay-web pods=1"},
 		"QUOTA-75 a request that is not served is never answered with the advice to ask": {
 			share().DescribeUnserved(corev1.ResourcePods, resource.MustParse("1")),
 			"pods: 12 used of a share of 12: the operator made no room for 1 within 5s, because others wait for it too, or because it does not " +

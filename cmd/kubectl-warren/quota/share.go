@@ -29,7 +29,9 @@ type Share struct {
 	Used    corev1.ResourceList `json:"used"`
 	// Lacking is what the operator wrote into the share when it could not serve a request; "" if it served all.
 	Lacking string `json:"lacking,omitempty"`
-	Limits  Limits `json:"limits"`
+	// Told is what the share tells of the limits above it, as they were when it was written last; nil if it tells nothing.
+	Told   *budget.Told `json:"told,omitempty"`
+	Limits Limits       `json:"limits"`
 	// Holds has, for each resource, the sentence that states what holds.
 	Holds []string `json:"holds"`
 	// Undefaulted are the resources that each container must state, because no LimitRange of the namespace has a default.
@@ -83,7 +85,7 @@ func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
 		return fmt.Errorf("read the share of %s: %w", s.Namespace, err)
 	}
 	s.Hard, s.Counted, s.Used = quota.Spec.Hard, quota.Status.Hard, quota.Status.Used
-	s.Lacking = quota.Annotations[v1alpha1.AnnotationLacking]
+	s.Lacking, s.Told = quota.Annotations[v1alpha1.AnnotationLacking], budget.ReadTold(quota.Annotations[v1alpha1.AnnotationLimits])
 	return nil
 }
 
@@ -121,7 +123,7 @@ func (s *Share) describe(key corev1.ResourceName, needed resource.Quantity, next
 	case isLacking && !s.admits(key, needed):
 		return fmt.Sprintf("%s of a share of %s; %s", used, showAmount(s.Counted, key), lacking)
 	default:
-		return fmt.Sprintf("%s of a share of %s%s", used, showAmount(s.Counted, key), next)
+		return fmt.Sprintf("%s of a share of %s%s%s", used, showAmount(s.Counted, key), s.describeTold(key), next)
 	}
 	free, field := limit.Free[key], "a cluster admin to raise spec.limits.hard"
 	if limit.Namespace != "" {
@@ -136,6 +138,18 @@ func (s *Share) describe(key corev1.ResourceName, needed resource.Quantity, next
 	}
 	return fmt.Sprintf("%s of a share of %s; %s has %s of %s free%s", used, showAmount(s.Counted, key), limit, showAmount(limit.Free, key),
 		showAmount(limit.Hard, key), next)
+}
+
+// describeTold tells of the limit above the namespace, to whom may not read it; "" if the share tells nothing of it.
+func (s *Share) describeTold(key corev1.ResourceName) string {
+	if s.Told == nil {
+		return ""
+	}
+	if _, has := s.Told.Hard[key]; !has {
+		return ""
+	}
+	return fmt.Sprintf("; at %s the tree had used %s of %s", s.Told.At.Format("2006-01-02 15:04:05Z"), showAmount(s.Told.Used, key),
+		showAmount(s.Told.Hard, key))
 }
 
 // Write writes what holds, and then the limits that the user may not read.
