@@ -49,7 +49,7 @@ func (i intake) limitBodySize(handler http.Handler) http.Handler {
 		connection := http.NewResponseController(w)
 		_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout)) // only the response writers of tests have no deadlines
 		b := &body{ReadCloser: r.Body, room: i.room, arrived: func() { _ = connection.SetReadDeadline(time.Time{}) }}
-		defer b.Close()
+		defer func() { _ = b.Close() }()
 		r.Body = b
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerTimeout)
 		defer cancel()

@@ -135,10 +135,12 @@ func (d *door) takeShare(was, is *share, now time.Time) {
 			more[key] = used - was.used[key]
 		}
 	}
+	if len(more) > 0 {
+		d.stored, d.doubted = now, false
+	}
 	var left []passage
 	for _, one := range d.passed {
 		if takeFrom(more, one.amounts) {
-			d.stored, d.doubted = now, false
 			d.forgetPassage(one)
 		} else {
 			left = append(left, one)
