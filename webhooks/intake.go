@@ -47,7 +47,7 @@ func (i intake) limitBodySize(handler http.Handler) http.Handler {
 		connection := http.NewResponseController(w)
 		_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout)) // only the response writers of tests have no deadlines
 		b := &body{ReadCloser: r.Body, room: i.room, arrived: func() { _ = connection.SetReadDeadline(time.Time{}) }}
-		defer func() { i.room.Release(b.size) }()
+		defer b.Close()
 		r.Body = b
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerTimeout)
 		defer cancel()
@@ -86,4 +86,11 @@ func (b *body) Read(p []byte) (int, error) {
 		b.arrived()
 	}
 	return n, err
+}
+
+// Close implements io.Closer. A handler that waits closes the body before, so that others may send theirs.
+func (b *body) Close() error {
+	b.room.Release(b.size)
+	b.size = 0
+	return b.ReadCloser.Close()
 }

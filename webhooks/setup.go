@@ -67,7 +67,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	for path, hook := range Handlers(mgr.GetScheme(), o) {
 		mgr.GetWebhookServer().Register(path, incoming.limitBodySize(hook))
 	}
-	// Reviews that wait for room hold their bodies meanwhile: they take none of the memory of the others.
+	// Whoever floods webhook room takes none of the memory of the others.
 	waiting := newLimitedIntake()
 	mgr.GetWebhookServer().Register(PathRoom, waiting.limitBodySize(roomHandler{o.MakeRoom}))
 	return nil

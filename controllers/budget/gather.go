@@ -113,7 +113,7 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 			t.lacking[name] = q.lacking
 		}
 	}
-	row.Namespace, row.Under, row.Passed = name, is.limits, k.doors[name].sumPassed(now)
+	row.Namespace, row.Under, row.Passed = name, is.limits, maps.Clone(k.doors[name].sumPassed(now))
 	// Where the operator may write nothing, the share counts as it is.
 	isLeft := s.Place(name).Halted() || s.Protected(name)
 	row.Fixed, row.Ending = isLeft, n.Terminating

@@ -313,6 +313,9 @@ func (k *known) takeRequest(namespace string, needed budget.Amounts, now time.Ti
 			requested[key] = amount
 		}
 	}
+	if len(requested) == 0 {
+		return 0, false // the share limits nothing of it
+	}
 	was, before := k.refusals[namespace]
 	if left := servePause - now.Sub(was.At); before && left > 0 && maps.Equal(was.Share, q.spec) {
 		was.Requested = requested // the newest one: a larger one before may never fit

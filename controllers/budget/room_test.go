@@ -130,6 +130,58 @@ func TestMakeRoom(t *testing.T) {
 			time.Sleep(roomPatience)
 			synctest.Wait()
 		},
+		"QUOTA-116 what the share doesn't limit is not asked for; after a creation that got no room, the next one is answered at once": func(
+			t *testing.T, r *Reconciler) {
+			showPods(r, "1", 1, 1, 1)
+			pod := budget.Amounts{"pods": 1, "count/pods": 1, "requests.cpu": math.MaxInt64}
+			r.MakeRoom(t.Context(), "web", pod)
+			if is := r.known.refusals["web"].Requested; !maps.Equal(is, onePod) {
+				t.Errorf("the plan is for %v, want %v", is, onePod)
+			}
+			start := time.Now()
+			r.MakeRoom(t.Context(), "web", pod)
+			wants(t, time.Since(start), 0)
+		},
+		"QUOTA-117 while forged reviews pass of which nothing is counted, they hold no room, and a write waits for none": func(t *testing.T,
+			r *Reconciler) {
+			showPods(r, "1", 9, 9, 0)
+			for range 10 {
+				wants(t, askFor(t, r), 0)
+				time.Sleep(passing / 2)
+			}
+			if is := r.known.doors["web"].sumPassed(time.Now()); len(is) > 0 {
+				t.Errorf("%v are on the way", is)
+			}
+			start := time.Now()
+			r.known.closeDoor(t.Context(), "web")
+			wants(t, time.Since(start), 0)
+			r.known.openDoor("web")
+			wants(t, askFor(t, r), 0)
+			showPods(r, "2", 9, 9, 1)
+			wants(t, askFor(t, r), 0)
+			if is := r.known.doors["web"].sumPassed(time.Now())["pods"]; is == 0 {
+				t.Error("something was counted, and what has passed since counts for nothing")
+			}
+		},
+		"QUOTA-118 an Event about a resource that the share doesn't limit is no refusal": func(t *testing.T, r *Reconciler) {
+			showPods(r, "1", 1, 1, 1)
+			r.TakeRefusal("web", budget.FormatRefusal(budget.Amounts{"count/widgets.example.com": 1}.List(), nil, nil))
+			if is, refused := r.known.refusals["web"]; refused {
+				t.Errorf("recorded %v", is.Requested)
+			}
+		},
+		"QUOTA-119 while Kubernetes doesn't count a resource, what passes of it is not added up": func(t *testing.T, r *Reconciler) {
+			share := shareOf("1", "1", 0)
+			share.Spec.Hard = budget.Amounts{"pods": 5, "requests.memory": 1 << 40}.List()
+			share.Status.Hard = budget.Amounts{"pods": 5}.List()
+			r.changeShares(func(t shares) []shareChange { return listed(t.Show(share)) })
+			r.MakeRoom(t.Context(), "web", budget.Amounts{"pods": 1, "requests.memory": math.MaxInt64})
+			time.Sleep(counting)
+			r.MakeRoom(t.Context(), "web", budget.Amounts{"pods": 1, "requests.memory": math.MaxInt64})
+			if is := r.known.doors["web"].sumPassed(time.Now()); !maps.Equal(is, onePod) {
+				t.Errorf("%v are on the way, want %v", is, onePod)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -84,7 +84,7 @@ func check(hard v1alpha1.Budget) (problems []string, wrong sets.Set[corev1.Resou
 }
 
 func checkKey(key corev1.ResourceName, amount resource.Quantity) string {
-	_, whole := amount.AsInt64()
+	whole := func() bool { _, is := amount.AsInt64(); return is }
 	switch plain := plainKeys.Has(key); {
 	case !plain && (len(key) > longestKey || !otherKeys.MatchString(string(key))):
 		return "is no resource that a ResourceQuota limits: write one such as pods, requests.cpu or count/jobs.batch"
@@ -94,9 +94,11 @@ func checkKey(key corev1.ResourceName, amount resource.Quantity) string {
 		return "would keep out what the operator writes here: leave it out"
 	case amount.Sign() < 0:
 		return "must be 0 or more: 0 allows none"
-	case !isCPU(key) && !isBytes(key) && !whole:
+	case !isBelow(amount, largestExponent*10):
+		return "must have an exponent of at most two digits"
+	case !isCPU(key) && !isBytes(key) && !whole():
 		return "must be a whole number: only cpu, memory and storage have fractions"
-	case (!isBytes(key) || isOfClass(key)) && amount.CmpInt64(mostCounted) > 0:
+	case (!isBytes(key) || isOfClass(key)) && !isBelow(amount, mostCounted+1):
 		return "must be at most 9007199254740991: the API server refuses larger numbers"
 	}
 	return ""

@@ -1,7 +1,9 @@
 package budget
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -17,15 +19,21 @@ import (
 // the refusal tells what it needs.
 func NeedsOf(of schema.GroupResource, object, old []byte) (Amounts, error) {
 	needs, err := usageOf(of, object)
-	if err != nil || len(old) == 0 {
-		return needs, err
+	if err != nil {
+		return nil, err
 	}
-	was, err := usageOf(of, old)
-	for key, amount := range was {
-		needs[key] -= amount
+	if len(old) > 0 && !bytes.Equal(old, []byte("null")) {
+		was, err := usageOf(of, old)
+		if err != nil {
+			return nil, err
+		}
+		for key, amount := range was {
+			needs[key] -= amount
+		}
 	}
+	// The API server has refused negative requests before, but the sender of a forged review has not.
 	maps.DeleteFunc(needs, func(_ corev1.ResourceName, amount int64) bool { return amount <= 0 })
-	return needs, err
+	return needs, nil
 }
 
 func usageOf(of schema.GroupResource, object []byte) (Amounts, error) {
@@ -45,7 +53,17 @@ func usageOf(of schema.GroupResource, object []byte) (Amounts, error) {
 
 func one() resource.Quantity { return *resource.NewQuantity(1, resource.DecimalSI) }
 
+// mostEntries bounds what an object that is decoded may have of entries of lists and maps: an entry of three bytes becomes 450 bytes in
+// memory. The largest pods have some hundreds.
+const mostEntries = 10_000
+
+var errUnreadable = errors.New("an object of which a budget counts the use has more entries than are read, or an exponent of more " +
+	"than two digits")
+
 func decodeUsage[O any](text []byte, usage corev1.ResourceList, add func(corev1.ResourceList, *O)) (Amounts, error) {
+	if bytes.Count(text, []byte(",")) > mostEntries || HasLongExponent(text) {
+		return nil, errUnreadable
+	}
 	object := new(O)
 	if err := json.Unmarshal(text, object); err != nil {
 		return nil, fmt.Errorf("reading an object of which a budget counts the use: %w", err)

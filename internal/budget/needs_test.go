@@ -2,6 +2,8 @@ package budget_test
 
 import (
 	"maps"
+	"runtime"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +34,9 @@ func TestNeedsOf(t *testing.T) {
 			want: budget.Amounts{"services": 1, "count/services": 1, "services.loadbalancers": 1, "services.nodeports": 2}},
 		"QUOTA-89 a load balancer without node ports needs none": {resource: "services", object: withoutPorts,
 			want: budget.Amounts{"services": 1, "count/services": 1, "services.loadbalancers": 1}},
+		"QUOTA-113 negative amounts and amounts of 0 in a forged review need nothing": {resource: "pods",
+			object: `{"spec":{"containers":[{"resources":{"requests":{"cpu":"-5","memory":"0"}}}]}}`,
+			want:   budget.Amounts{"pods": 1, "count/pods": 1}},
 		"QUOTA-89 any other object counts as one": {resource: "jobs", group: "batch", object: `{}`, want: budget.Amounts{"count/jobs.batch": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,4 +49,25 @@ func TestNeedsOf(t *testing.T) {
 	if _, err := budget.NeedsOf(schema.GroupResource{Resource: "pods"}, []byte("7"), nil); err == nil {
 		t.Error("a number is taken for a pod")
 	}
+}
+
+func TestForgedObjectsAreNotDecoded(t *testing.T) {
+	t.Run("QUOTA-114 an object of 3 MiB with a million entries, or with an exponent of ten digits, is not decoded", func(t *testing.T) {
+		list := func(entry string) string {
+			return `{"spec":{"containers":[` + strings.Repeat(entry+",", 1<<20) + entry + `]}}`
+		}
+		for name, text := range map[string]string{"objects": list("{}"), "numbers": list("0"), "nulls": list("null"),
+			"exponent": `{"spec":{"containers":[{"resources":{"requests":{"cpu":"1e-1000000000"}}}]}}`,
+			"number":   `{"spec":{"overhead":{"cpu": 1e1000000000}}}`} {
+			within(t, name, func() {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				_, err := budget.NeedsOf(schema.GroupResource{Resource: "pods"}, []byte(text), nil)
+				runtime.ReadMemStats(&after)
+				if took := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || took > 50 {
+					t.Errorf("%s: %d MB, %v", name, took, err)
+				}
+			})
+		}
+	})
 }
