@@ -23,9 +23,12 @@ var (
 
 func init() { metrics.Registry.MustRegister(writes, refusals, rooms) }
 
-var hardDesc, usedDesc = prometheus.NewDesc("warren_budget_hard", "What the budget of a tenant allows. Only with feature gate BudgetMetrics.",
-	[]string{"tenant", "resource"}, nil), prometheus.NewDesc("warren_budget_used", "What is used of the budget of a tenant. Only with feature "+
-	"gate BudgetMetrics.", []string{"tenant", "resource"}, nil)
+var (
+	hardDesc = prometheus.NewDesc("warren_budget_hard", "What the budget of a tenant allows. Only with feature gate BudgetMetrics.",
+		[]string{"tenant", "resource"}, nil)
+	usedDesc = prometheus.NewDesc("warren_budget_used", "What is used of the budget of a tenant. Only with feature gate BudgetMetrics.",
+		[]string{"tenant", "resource"}, nil)
+)
 
 // gauges reports the conditions of all budgets whenever Prometheus collects them and, if amounts is set, the amounts of tenants' budgets.
 type gauges struct {

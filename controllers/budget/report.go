@@ -34,7 +34,8 @@ type reports struct {
 }
 
 func newReports() reports {
-	return reports{written: map[client.ObjectKey]time.Time{}, reasons: map[string]v1alpha1.Reason{}, budgets: map[string]v1alpha1.BudgetStatus{}}
+	return reports{written: map[client.ObjectKey]time.Time{}, reasons: map[string]v1alpha1.Reason{},
+		budgets: map[string]v1alpha1.BudgetStatus{}}
 }
 
 // countReasons returns how many tenants have each reason.

@@ -58,7 +58,8 @@ func (t *tree) tellAll(shares []budget.Share, now time.Time) map[string]string {
 	return told
 }
 
-// writeShare writes one share, and what it tells, unless it is no longer what the plan knew: then it reads the share, and the next plan follows.
+// writeShare writes one share, and what it tells, unless it is no longer what the plan knew: then it reads the share, and the next plan
+// follows.
 func (r *Reconciler) writeShare(ctx context.Context, share budget.Share, told string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

@@ -157,7 +157,8 @@ func TestChart(t *testing.T) {
 		"and the ledger's claim its class and size", h.checkSurroundings)
 	t.Run("FLT-U40 every object and pod of the chart, also of hooks, has commonLabels and commonAnnotations; keys that the chart sets are "+
 		"refused", h.checkCommon)
-	t.Run("FLT-U41 pods of hooks have hookResources, by default requests and limits, so that a ResourceQuota lets them run", h.checkHookResources)
+	t.Run("FLT-U41 pods of hooks have hookResources, by default requests and limits, so that a ResourceQuota lets them run",
+		h.checkHookResources)
 	t.Run("FLT-U42 with controller.priorityLevel, a FlowSchema puts the requests of operator and exporter into it; without it there is none",
 		h.checkFlowSchema)
 	t.Run("FLT-U43 NetworkPolicies, also of hooks, let out the ports of the API servers of minikube and MicroK8s", h.checkEgress)

@@ -147,8 +147,8 @@ func TestAControllerThatTriesAgainWaitsAsBefore(t *testing.T) {
 
 // Two namespaces have half of the room each, unused, and each needs all of it for one object: a large PersistentVolumeClaim.
 func TestTwoLargeRequestsDoNotBlockEachOther(t *testing.T) {
-	t.Run("QUOTA-120 of two namespaces that each ask for more than half of what is free, one gets it at once; the other waits until the first "+
-		"leaves it unused", func(t *testing.T) {
+	t.Run("QUOTA-120 of two namespaces that each ask for more than half of what is free, one gets it at once; the other waits until the "+
+		"first leaves it unused", func(t *testing.T) {
 		for name, amounts := range map[string][2]int64{"both all": {20, 20}, "forged all": {20, 12}, "forged less": {12, 18}} {
 			c := newContest()
 			c.pass()

@@ -47,7 +47,8 @@ type watchState struct {
 }
 
 func newWatches(c *core, first *firstWork) *watches {
-	ws := &watches{core: c, first: first, kinds: map[schema.GroupKind]*watchedKind{}, departed: map[string]types.UID{}, writing: map[string]int{}}
+	ws := &watches{core: c, first: first, kinds: map[schema.GroupKind]*watchedKind{}, departed: map[string]types.UID{},
+		writing: map[string]int{}}
 	for _, kind := range c.settings.Kinds {
 		ws.kinds[kind.GroupKind()] = newWatchedKind(kind)
 		if kind.IsNarrow() {
