@@ -54,6 +54,8 @@ type cluster struct {
 	may []string
 	// reviews counts the questions to the authorizer. All copies of a cluster share it.
 	reviews *atomic.Int32
+	// reads counts the objects that were read from the API server.
+	reads *atomic.Int32
 	// deaf is the error that the authorizer returns; nil means that it answers.
 	deaf error
 	// mapper has the kinds that the API server serves.
@@ -62,7 +64,7 @@ type cluster struct {
 
 // grown returns a cluster whose forest holds the same objects as its API server.
 func grown(objects ...client.Object) *cluster {
-	c := &cluster{config: configfile.Default(), may: []string{"get namespaces"}, reviews: &atomic.Int32{}}
+	c := &cluster{config: configfile.Default(), may: []string{"get namespaces"}, reviews: &atomic.Int32{}, reads: &atomic.Int32{}}
 	c.config.SubNamespaces.Labels, c.config.SubNamespaces.Annotations = config.Globs{"team", "app"}, config.Globs{"memo"}
 	c.config.Inheritance.Labels = config.Globs{"team"}
 	c.config.SubNamespaces.NamingPolicies = []config.NamingPolicy{{Root: "^app-(?P<team>.*)", Match: "^app-${team}-.*"}}
@@ -152,6 +154,7 @@ func (c *cluster) Review(_ context.Context, spec authorizationv1.SubjectAccessRe
 }
 
 func (c *cluster) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	c.reads.Add(1)
 	for _, o := range slices.Backward(c.live) {
 		if client.ObjectKeyFromObject(o) != key || kindOf(o) != kindOf(into) {
 			continue

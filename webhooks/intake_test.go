@@ -70,6 +70,18 @@ func TestIntakeOfMany(t *testing.T) {
 	})
 }
 
+func TestIntakeOfEntries(t *testing.T) {
+	t.Run("SEC-W36 a body of 600 kB whose list has so many entries that decoding takes more than the bound is refused", func(t *testing.T) {
+		list := func(entries int) string { return `{"a":[` + strings.Repeat("0,", entries) + `0]}` }
+		if _, err := sent(newLimitedIntake(), list(300_000), func() {}); err == nil || err.Error() != errBodiesFull.Error() {
+			t.Errorf("300,000 entries: %v", err)
+		}
+		if _, err := sent(newLimitedIntake(), list(200_000), func() {}); err != nil {
+			t.Errorf("200,000 entries: %v", err)
+		}
+	})
+}
+
 func TestIntakeOutlastsTheServer(t *testing.T) {
 	t.Run("SUB-F14 a review that is being answered when the process is to stop is answered", func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -23,21 +23,32 @@ type liveView struct {
 	live client.Reader
 }
 
+// mostMissing is how many of the namespaces that a request names may turn out not to exist before the others are no
+// longer read: the request is refused in any case, and hundreds of reads, one after the other, would outlast the timeout of
+// the webhook.
+const mostMissing = 16
+
 // snapshotWith returns the forest. Those of the named namespaces that it lacks are read from the API server and added:
-// a namespace that the user has just created must not be called missing.
+// a namespace that the user has just created must not be called missing. Each is read once. After mostMissing that do
+// not exist, the rest counts as missing, too.
 func (l liveView) snapshotWith(ctx context.Context, names ...string) (*forest.Snapshot, error) {
-	s := l.view.Snapshot()
+	s, missing := l.view.Snapshot(), map[string]bool{"": true}
 	for _, name := range names {
-		if name == "" || s.Namespace(name) != nil {
+		if missing[name] || s.Namespace(name) != nil {
 			continue
+		}
+		if len(missing) > mostMissing {
+			break
 		}
 		n, err := l.readNamespace(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if n != nil {
-			s = s.WithNamespace(n)
+		if n == nil {
+			missing[name] = true
+			continue
 		}
+		s = s.WithNamespace(n)
 	}
 	return s, nil
 }

@@ -33,7 +33,7 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.snapshotWith(ctx, append(serviceAccountNamespaces(lns), lns.Name, lns.Spec.Template)...)
+	s, err := v.snapshotWith(ctx, append([]string{lns.Name, lns.Spec.Template}, newAccountNamespaces(&v1alpha1.LNamespace{}, lns)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (v *tenantValidator) countTenantsFor(ctx context.Context, s *forest.Snapsho
 
 // ValidateUpdate implements admission.Validator.
 func (v *tenantValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.LNamespace) (admission.Warnings, error) {
-	s, err := v.snapshotWith(ctx, append(serviceAccountNamespaces(now), now.Spec.Template)...)
+	s, err := v.snapshotWith(ctx, append([]string{now.Spec.Template}, newAccountNamespaces(old, now)...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
@@ -70,8 +72,10 @@ func checkNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRu
 		}
 	}
 	f.addProblems(checkNewSubjects(s, &v1alpha1.LNamespace{}, lns, rules.operatorNamespace)...)
+	f.addWarnings(warnOfLookAlikes(&v1alpha1.LNamespace{}, lns)...)
 	f.tenantTemplate(s, "", lns.Spec.Template)
 	f.addProblems(billingComplete(lns.Spec.Billing, rules.Billing)...)
+	f.addWarnings(undefaulted(nil, lns.Spec.Limits)...)
 	return f
 }
 
@@ -79,7 +83,9 @@ func checkNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRu
 func checkChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, rules tenantRules) findings {
 	var f findings
 	f.addProblems(checkNewSubjects(s, old, now, rules.operatorNamespace)...)
+	f.addWarnings(warnOfLookAlikes(old, now)...)
 	f.tenantTemplate(s, old.Spec.Template, now.Spec.Template)
+	f.addWarnings(undefaulted(old.Spec.Limits, now.Spec.Limits)...)
 	editors := func(lns *v1alpha1.LNamespace) int { return len(lns.Spec.Managers) + len(lns.Spec.Sudoers) }
 	if editors(old) > 0 && editors(now) == 0 {
 		f.addWarnings("no manager and no sudoer is left: only cluster admins can now edit LNamespace " + now.Name)
@@ -124,13 +130,43 @@ func checkNewSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operato
 	return problems
 }
 
-// serviceAccountNamespaces returns the namespaces of the service accounts that an LNamespace lists.
-func serviceAccountNamespaces(lns *v1alpha1.LNamespace) []string {
+// newAccountNamespaces returns the namespaces of the service accounts that a list of now has, and the same list of old
+// has not: checkNewSubjects judges no others.
+func newAccountNamespaces(old, now *v1alpha1.LNamespace) []string {
 	var namespaces []string
-	for _, account := range grants.ServiceAccounts(lns) {
-		namespaces = append(namespaces, account.Namespace)
+	for _, list := range grants.Lists() {
+		before := list.Of(old)
+		for _, s := range list.Of(now) {
+			if s.Kind == v1alpha1.SubjectServiceAccount && !slices.Contains(before, s) {
+				namespaces = append(namespaces, s.Namespace)
+			}
+		}
 	}
 	return namespaces
+}
+
+// undefaulted warns of new keys of a budget for which Kubernetes refuses pods that don't state a resource.
+func undefaulted(old, now *v1alpha1.Limits) []string {
+	if now == nil {
+		return nil
+	}
+	var keys []string
+	for key := range now.Hard {
+		if needed, _ := budget.StatedBy(key); needed != "" && (old == nil || !has(old.Hard, key)) {
+			keys = append(keys, string(key))
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	slices.Sort(keys)
+	return []string{"spec.limits.hard: with " + strings.Join(keys, ", ") + ", Kubernetes refuses pods that don't set this in each container " +
+		"(must specify): add a LimitRange with defaults to each namespace, for example by a template"}
+}
+
+func has(hard v1alpha1.Budget, key corev1.ResourceName) bool {
+	_, ok := hard[key]
+	return ok
 }
 
 // billingComplete checks the billing of a new LNamespace, after defaulting: required fields and the pattern of cost

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -24,6 +25,16 @@ func sudoed(name string, sudoers ...v1alpha1.Subject) *v1alpha1.LNamespace {
 func billed(name, costCenter, owner string) *v1alpha1.LNamespace {
 	lns := build.Tenant(name).Managers("mia").Object()
 	lns.Spec.Billing = &v1alpha1.Billing{CostCenter: costCenter, Owner: owner}
+	return lns
+}
+
+// budgeted returns LNamespace t with a budget of 1 of each key.
+func budgeted(keys ...corev1.ResourceName) *v1alpha1.LNamespace {
+	lns := build.Tenant("t").Managers("mia", "bob").Object()
+	lns.Spec.Limits = &v1alpha1.Limits{Hard: v1alpha1.Budget{}}
+	for _, key := range keys {
+		lns.Spec.Limits.Hard[key] = resource.MustParse("1")
+	}
 	return lns
 }
 
@@ -103,8 +114,11 @@ func TestLNamespaces(t *testing.T) {
 			refused(403, "namespace payments is being terminated")},
 		"TakenSub": {"", grown(build.Root("r"), noted(build.Child("c", "r"), v1alpha1.AnnotationAdopt, "alice")), nil, sudoed("c"),
 			refused(403, "is a sub-namespace or a template")},
-		"Awaited":         {"", grown(build.Child("x", "p")), nil, sudoed("p"), refused(403, `namespace x waits for a parent named "p"`)},
-		"AwaitedByAdmin":  {"", grown(build.Child("x", "p")).allowing("update namespaces"), nil, sudoed("p"), allowed()},
+		"Awaited":        {"", grown(build.Child("x", "p")), nil, sudoed("p"), refused(403, `namespace x waits for a parent named "p"`)},
+		"AwaitedByAdmin": {"", grown(build.Child("x", "p")).allowing("update namespaces"), nil, sudoed("p"), allowed()},
+		"QUOTA-97 a new budget of CPU or memory brings a Warning that pods must state it": {"", grown(), nil,
+			budgeted("pods", "requests.cpu"), allowed("spec.limits.hard: with requests.cpu, Kubernetes refuses pods")},
+		"QUOTA-97 a change of its amount brings none": {"", holding(), budgeted("limits.memory"), budgeted("limits.memory"), allowed()},
 		"Template":        {"", grown(build.Template("base")), nil, build.Tenant("t").Template("base").Object(), allowed()},
 		"TemplateMissing": {"", grown(), nil, build.Tenant("t").Template("base").Object(), allowed("template namespace base does not exist")},
 		"TemplatePlain": {"", grown(build.Namespace("base")), nil, build.Tenant("t").Template("base").Object(),

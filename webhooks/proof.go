@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -26,6 +27,9 @@ func checkReviewGenuine(s *forest.Snapshot, k kind, req admission.Request) error
 	}
 	for _, raw := range [][]byte{req.Object.Raw, req.OldObject.Raw} {
 		if err := checkSpecLength(k, raw); err != nil {
+			return err
+		}
+		if err := checkAmounts(k, raw); err != nil {
 			return err
 		}
 	}
@@ -116,4 +120,35 @@ func knownObjectUID(s *forest.Snapshot, k kind, object *metav1.PartialObjectMeta
 		}
 	}
 	return ""
+}
+
+// longAmounts reports whether one of several quantities has a long exponent.
+type longAmounts bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *longAmounts) UnmarshalJSON(raw []byte) error {
+	*l = *l || longAmounts(budget.HasLongExponent(raw))
+	return nil
+}
+
+// checkAmounts refuses an LNamespace with an amount that would occupy the decoder for hours. Its schema refuses it, too, but an API server
+// asks the webhook of defaults first.
+func checkAmounts(k kind, raw []byte) error {
+	var object struct {
+		Spec struct {
+			Limits struct{ Hard longAmounts }
+		}
+		Status struct {
+			Budget struct{ Hard, Used, Free longAmounts }
+		}
+	}
+	if k != kindLNamespace {
+		return nil
+	}
+	_ = json.Unmarshal(raw, &object) // text that is no JSON is left to the decoder
+	if is := object.Status.Budget; bool(object.Spec.Limits.Hard || is.Hard || is.Used || is.Free) {
+		return apierrors.NewBadRequest("an amount of spec.limits.hard or of status.budget has an exponent of more than two digits; send a " +
+			"smaller one, such as 5G")
+	}
+	return nil
 }

@@ -150,3 +150,26 @@ func TestSpecOfAReview(t *testing.T) {
 		})
 	}
 }
+
+func TestReviewsWithLongExponents(t *testing.T) {
+	for name, tc := range map[string]struct {
+		object string
+		want   int
+	}{
+		"QUOTA-112 a review of an LNamespace with an amount of 1e-1000000000 is refused before it is decoded": {
+			`{"spec":{"limits":{"hard":{"pods":"5","memory":"1e-1000000000"}}}}`, malformed},
+		"a number":         {`{"spec":{"limits":{"hard":{"memory": 1e1000000000}}}}`, malformed},
+		"in the status":    {`{"status":{"budget":{"used":{"memory":"1e-1000000000"}}}}`, malformed},
+		"written twice":    {`{"spec":7,"spec":{"limits":{"hard":{"memory":" 1e-1000","memory":"1"},"hard":{}}}}`, malformed},
+		"a name like one":  {`{"metadata":{"name":"1e1000"},"spec":{"limits":{"hard":{"count/e1000.example.com":"5"}}}}`, judged},
+		"a short exponent": {`{"spec":{"limits":{"hard":{"memory":"5e9","pods":3}}}}`, judged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := review(kindLNamespace, admissionv1.Create, "{}", "{}")
+			req.Object.Raw = []byte(tc.object)
+			if got := answerOf(t, checkReviewGenuine(forest.New(forest.Rules{}), kindLNamespace, req)); got != tc.want {
+				t.Errorf("answer %d, want %d", got, tc.want)
+			}
+		})
+	}
+}

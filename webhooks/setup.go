@@ -22,6 +22,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/authorizer"
+	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	Config *config.OperatorConfiguration
 	// Namespace is the namespace that the operator runs in.
 	Namespace string
+	// MakeRoom makes room in the share of a namespace.
+	MakeRoom RoomMaker
 	// Live reads from the API server, without a cache, and Authorizer describes what a user may do. SetupWithManager
 	// sets both.
 	Live       client.Reader
@@ -48,6 +51,9 @@ type Options struct {
 	Mapper meta.RESTMapper
 	DryRun client.Writer
 }
+
+// RoomMaker returns once a namespace has room for what needs so much, or will not get it.
+type RoomMaker func(ctx context.Context, namespace string, needs budget.Amounts)
 
 // SetupWithManager registers all handlers with mgr's webhook server.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
@@ -61,6 +67,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	for path, hook := range Handlers(mgr.GetScheme(), o) {
 		mgr.GetWebhookServer().Register(path, incoming.limitBodySize(hook))
 	}
+	// Whoever floods webhook room takes none of the memory of the others.
+	waiting := newLimitedIntake()
+	mgr.GetWebhookServer().Register(PathRoom, waiting.limitBodySize(roomHandler{o.MakeRoom}))
 	return nil
 }
 

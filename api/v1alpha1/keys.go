@@ -47,9 +47,14 @@ const (
 	// AnnotationMovedFrom on a SubNamespace is the parent from which kubectl warren is moving its namespace, so that an interrupted
 	// move can be continued. Meanwhile the operator sends no Warning about the place.
 	AnnotationMovedFrom = Domain + "/moved-from"
+	// LabelShare = "true" on a Namespace: it has a share of a budget, so webhook room is asked before objects that count are created there.
+	LabelShare = Domain + "/share"
 	// AnnotationLacking on the share of a namespace, its ResourceQuota of a budget, is a sentence about the last request that the operator
 	// could not serve: which limit had too little free, and who can help. It goes when the share changes.
 	AnnotationLacking = Domain + "/lacking"
+	// AnnotationLimits on the share of a namespace tells what the limits above it allow, and what was used of them when the share was written
+	// last. People who work in the namespace may read it.
+	AnnotationLimits = Domain + "/limits"
 	// AnnotationCreator on an LNamespace is the user who made it. An LNamespace without it was made by a cluster admin.
 	AnnotationCreator = Domain + "/creator"
 

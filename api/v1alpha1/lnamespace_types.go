@@ -242,6 +242,7 @@ type SudoStatus struct {
 // +kubebuilder:printcolumn:name="SUB",type=integer,JSONPath=`.status.subNamespaces`
 // +kubebuilder:printcolumn:name="COST CENTER",type=string,JSONPath=`.spec.billing.costCenter`
 // +kubebuilder:printcolumn:name="SUDO",type=string,JSONPath=`.status.sudo.mode`,priority=1
+// +kubebuilder:printcolumn:name="BUDGET",type=string,JSONPath=`.status.conditions[?(@.type=="BudgetEnforced")].reason`,priority=1
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="an LNamespace name is a DNS label of at most 63 characters",messageExpression=`'"' + self.metadata.name + '": an LNamespace name is a DNS label of at most 63 characters: use lowercase letters, digits and -, with a letter or digit at both ends'`,fieldPath=".metadata.name"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="an LNamespace name is a DNS label of at most 63 characters",messageExpression=`'"' + self.metadata.name + '" is too long: an LNamespace name is a DNS label of at most 63 characters; choose a shorter one'`,fieldPath=".metadata.name"

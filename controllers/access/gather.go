@@ -30,8 +30,12 @@ type facts struct {
 	group     groupState
 	// namesakes are bindings that may grant rights of the tenant, and that no list asks for.
 	namesakes []holder
-	// unlooked reports that no look for namesakes has ended yet. At its end, the first one requeues the tenant.
+	// unlooked reports that a look for namesakes must end first. At its end, it requeues the tenant.
 	unlooked bool
+	// uncopied describes the copies of the tenant's RoleBindings that its tree lacks. unsure reports that they are not known
+	// yet, and that the condition may name some.
+	uncopied []string
+	unsure   bool
 	// unbounded reports that no subject holds rights in the root yet, and that copies of the template's rails are still
 	// missing there. Grants in the root wait for these copies, because rails limit what the rights allow.
 	unbounded bool
@@ -101,6 +105,7 @@ func (r *Reconciler) dropTenant(tenant string) {
 	r.leaving.dropTenant(tenant)
 	r.switches.dropTenant(tenant)
 	r.announcer.dropTenant(tenant)
+	r.namesakes.dropTenant(tenant)
 	r.blocked.setKeys(tenant, nil)
 	r.elsewhere.setCount(tenant, 0)
 }
@@ -138,9 +143,20 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	f.roleless, f.unread = err == nil && !exists, err
 	f.unbounded = !f.ending && r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
 	f.group = r.groups.decideGroupState(tenant, f.objects.Sudo.Binding, f.actual)
-	found, known := r.namesakes.ofTenant(tenant.Name)
-	f.namesakes, f.unlooked = found, !known
+	f.findNamesakes(r.namesakes, tenant)
+	f.findUncopied(r.Copies, r.View, tenant)
 	return f, nil
+}
+
+func (f *facts) findNamesakes(n *namesakes, tenant *v1alpha1.LNamespace) {
+	reported, known := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionAccessReady) != nil, false
+	if !reported && len(grants.Subjects(f.objects.Sudo.Binding)) == 0 {
+		f.namesakes, known = n.ofNewTenant(tenant.Name)
+	} else {
+		n.dropTenant(tenant.Name)
+		f.namesakes, known = n.ofTenant(tenant.Name)
+	}
+	f.unlooked = !known
 }
 
 // planInput returns what the desired objects depend on besides the LNamespace. Their rules have the form of

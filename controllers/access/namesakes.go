@@ -27,8 +27,9 @@ import (
 // made later. They are reported and not deleted, because cluster admins may make such bindings: no policy says that
 // only the operator could have.
 //
-// A look lists the ClusterRoleBindings: at the start, every Namesakes, and every GroupRetry while there is one. The scan
-// before a tenant's first grant (see groups) reads them, too.
+// A look lists the ClusterRoleBindings: at the start, every Namesakes, every GroupRetry while there is one, and before the
+// first report on a tenant without sudoers. Any other tenant waits for the scan before its first grant (see groups), which
+// reads them, too.
 type namesakes struct {
 	live   client.Reader
 	timing Timing
@@ -36,13 +37,17 @@ type namesakes struct {
 	loop   *requeue.Loop                     // runs lookForNamesakes
 	again  requeue.Source[reconcile.Request] // requeues the tenants whose namesakes have changed
 
-	mu    sync.Mutex          // guards what follows; no request is sent while it is held
-	found map[string][]holder // by tenant, existing or not, in the order of their names; nil before the first look
-	asked map[string]bool     // tenants to requeue after the first look
+	// restUntil is when the next look may begin. Only lookForNamesakes uses it.
+	restUntil time.Time
+
+	mu      sync.Mutex          // guards what follows; no request is sent while it is held
+	found   map[string][]holder // by tenant, existing or not, in the order of their names; nil before the first look
+	asked   map[string]bool     // tenants to requeue after a look that has not begun yet
+	covered map[string]bool     // new tenants for which a look has begun and ended since they asked
 }
 
 func newNamesakes(live client.Reader, events record.EventRecorder, timing Timing) *namesakes {
-	n := &namesakes{live: live, timing: timing, events: events, asked: map[string]bool{}}
+	n := &namesakes{live: live, timing: timing, events: events, asked: map[string]bool{}, covered: map[string]bool{}}
 	n.loop = &requeue.Loop{Name: "access-namesakes", Look: n.lookForNamesakes, RetryMin: timing.RetryMin, RetryMax: timing.RetryMax}
 	return n
 }
@@ -58,14 +63,46 @@ func (n *namesakes) ofTenant(tenant string) (found []holder, known bool) {
 	return n.found[tenant], n.found != nil
 }
 
+// ofNewTenant is ofTenant for a tenant that was never reported on: its namesakes are known once a look has ended that
+// began after the tenant was there. All tenants that come during one look wait for the next one.
+func (n *namesakes) ofNewTenant(tenant string) (found []holder, known bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.found == nil || !n.covered[tenant] {
+		n.asked[tenant] = true
+		n.loop.Now()
+		return nil, false
+	}
+	return n.found[tenant], true
+}
+
+// dropTenant is called when a tenant has been reported on, or is gone.
+func (n *namesakes) dropTenant(tenant string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.asked, tenant)
+	delete(n.covered, tenant)
+}
+
+// lookForNamesakes makes one look. After it comes a pause of nine times its duration, at most GroupRetry, so that looks
+// take about a tenth of the time however many tenants are made.
 func (n *namesakes) lookForNamesakes(ctx context.Context) (again time.Duration, err error) {
+	if left := time.Until(n.restUntil); left > 0 {
+		return left, nil
+	}
+	began := time.Now()
+	defer func() { n.restUntil = time.Now().Add(min(9*time.Since(began), n.timing.GroupRetry)) }()
+	n.mu.Lock()
+	asked := n.asked
+	n.asked = map[string]bool{}
+	n.mu.Unlock()
+	defer n.endLook(asked)
 	found := map[string][]holder{}
 	err = paging.Each(ctx, n.live, &rbacv1.ClusterRoleBindingList{}, scanPage, func(object client.Object) error {
 		addNamesake(found, object)
 		return nil
 	})
 	if err != nil {
-		n.endFirstLook()
 		return 0, fmt.Errorf("listing ClusterRoleBindings to find those that only have a name of the operator's: %w", err)
 	}
 	n.recordFound(ctx, found)
@@ -92,7 +129,6 @@ func (n *namesakes) recordFound(ctx context.Context, found map[string][]holder) 
 	before := n.found
 	n.found = found
 	n.mu.Unlock()
-	n.endFirstLook()
 	if len(found) > 0 && len(before) == 0 {
 		n.loop.Now() // a scan may have found them, and their end must be seen soon
 	}
@@ -115,18 +151,21 @@ func (n *namesakes) recordFound(ctx context.Context, found map[string][]holder) 
 	}
 }
 
-// endFirstLook lets tenants report, also after a look that failed: a list that the API server can't answer holds up no
-// report for ever.
-func (n *namesakes) endFirstLook() {
+// endLook lets the tenants report that asked before the look began, also after a look that failed: a list that the API
+// server can't answer holds up no report for ever.
+func (n *namesakes) endLook(asked map[string]bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.found == nil {
 		n.found = map[string][]holder{}
 	}
-	for tenant := range n.asked {
+	for tenant := range asked {
+		n.covered[tenant] = true
 		n.again.Add(requestFor(tenant))
 	}
-	clear(n.asked)
+	for tenant := range n.asked { // of these, the new ones ask again
+		n.again.Add(requestFor(tenant))
+	}
 }
 
 func (n *namesakes) reportNamesake(ctx context.Context, tenant string, h holder) {

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // bound answers lists with ClusterRoleBindings of these names, or with err.
@@ -44,6 +46,7 @@ func TestNamesakes(t *testing.T) {
 	}
 	look := func(t *testing.T, n *namesakes) time.Duration {
 		t.Helper()
+		n.restUntil = time.Time{}
 		again, err := n.lookForNamesakes(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -77,6 +80,7 @@ func TestNamesakes(t *testing.T) {
 			t.Error("known before the first look")
 		}
 		api.err = errors.New("no answer")
+		n.restUntil = time.Time{}
 		if _, err := n.lookForNamesakes(t.Context()); err == nil {
 			t.Error("the loop doesn't learn that its look failed")
 		}
@@ -86,6 +90,7 @@ func TestNamesakes(t *testing.T) {
 		api.err, api.names = nil, []string{planted}
 		look(t, n)
 		api.err = errors.New("no answer")
+		n.restUntil = time.Time{}
 		_, _ = n.lookForNamesakes(t.Context())
 		if found, _ := n.ofTenant("shop"); len(found) != 1 {
 			t.Errorf("a look that failed counts as one that found nothing: %v", found)
@@ -116,6 +121,30 @@ func TestNamesakes(t *testing.T) {
 			}
 		}
 	})
+	t.Run("ACC-R40 a new tenant without sudoers is reported on after a look that began when it was there, and looks take a tenth of the time",
+		func(t *testing.T) {
+			n, api, _ := begin()
+			look(t, n)
+			shop, seen := &v1alpha1.LNamespace{}, &facts{own: true}
+			shop.Name, seen.input.Mode = "shop", v1alpha1.SudoLegacy
+			seen.objects = grants.For(shop, seen.input)
+			if seen.findNamesakes(n, shop); !seen.unlooked {
+				t.Fatal("the look before the tenant was made counts")
+			}
+			api.names = []string{planted}
+			n.restUntil = time.Now().Add(time.Minute)
+			if again, _ := n.lookForNamesakes(t.Context()); again < 50*time.Second {
+				t.Errorf("the next look comes after %s, in spite of the pause", again)
+			}
+			look(t, n)
+			if seen.findNamesakes(n, shop); seen.unlooked || len(seen.namesakes) != 1 {
+				t.Errorf("found %v, unlooked %t", seen.namesakes, seen.unlooked)
+			}
+			v1alpha1.SetCondition(&shop.Status.Conditions, 1, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict, "")
+			if seen.findNamesakes(n, shop); seen.unlooked || len(n.asked)+len(n.covered) > 0 {
+				t.Errorf("a tenant that was reported on is remembered: %v %v", n.asked, n.covered)
+			}
+		})
 	t.Run("ACC-R31 the scan before a tenant's first grant finds them, too", func(t *testing.T) {
 		n, api, _ := begin(planted)
 		g := newGroups(trees{}, api, api, timing)

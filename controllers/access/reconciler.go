@@ -31,10 +31,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/requeue"
 )
 
 // View answers questions about namespaces that access depends on.
@@ -115,7 +117,10 @@ type Reconciler struct {
 	// have changed. A vetting.Vetter provides both. Neither is required.
 	Unvetted func() []string
 	Vetting  source.Source
-	Config   Settings
+	// Copies answers which copies of a tenant's RoleBindings its tree lacks: copies.Runner; nil where nothing is
+	// propagated. Again must be called when an answer may have changed.
+	Copies Copies
+	Config Settings
 	// Report changes the status of an LNamespace by a function, which it may call again after a conflict. In the
 	// operator it is lnamespace.Reporter.Report.
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
@@ -143,6 +148,8 @@ type Reconciler struct {
 	start     *startPhase
 	blocked   obstacles
 	requests  requests
+	// copied requeues tenants whose copies have something new to report.
+	copied requeue.Source[reconcile.Request]
 	// elsewhere counts foreign bindings of the groups of sudoers.
 	elsewhere foreignBindings
 }

@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/grants"
 	"github.com/warren-tenancy/warren/internal/text"
 )
@@ -57,6 +58,10 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, event: v1alpha1.ReasonAccessConflict,
 			message: fmt.Sprintf("%s has a name of the operator's for this tenant, but not its labels, and may grant rights that no list asks "+
 				"for: a cluster admin sees whom it binds, and deletes it", h.key)})
+	}
+	if len(seen.uncopied) > 0 {
+		found = append(found, finding{reason: v1alpha1.ReasonConflict, message: "the lists give no right where a copy of a RoleBinding " +
+			"is missing: " + forest.First(seen.uncopied, mostUncopied, "; ")})
 	}
 	for _, key := range done.contended {
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, retry: true,
@@ -149,6 +154,8 @@ func (r *Reconciler) putOffReport(tenant string, seen *facts, done *outcome) (af
 		return wait.Jitter(r.Timing.ErrorMin/2, 1), true
 	case seen.unlooked: // the first look for namesakes requeues the tenant
 		return 0, true
+	case seen.unsure:
+		return r.Timing.RetryMin, true
 	case seen.unbounded:
 		return r.Timing.ErrorMin, true
 	case len(done.contended) > 0 && r.patience.NumRequeues(tenant) < quietTries:

@@ -55,6 +55,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(&r.namesakes.again).
 		WatchesRawSource(&r.start.again).
 		WatchesRawSource(&r.requests.again).
+		WatchesRawSource(&r.copied).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),

@@ -33,7 +33,7 @@ func blindness(t *testing.T, limits watchset.Status) *Reconciler {
 			t.Fatal(err)
 		}
 	}
-	r := New(Options{View: treeOfWeb()})
+	r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
 	(&view.Feed{View: r.View}).TakeNamespace(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "org", UID: "uid-0",
 		ResourceVersion: "3", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
 		Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: "tenant"}}})
@@ -109,7 +109,7 @@ func TestALimitThatIsNotSeenIsNotTakenForAbsent(t *testing.T) {
 
 func TestHierarchicalResourceQuotasFillNoMemory(t *testing.T) {
 	t.Run("QUOTA-70 of a HierarchicalResourceQuota with 250 kB of annotations, the operator keeps less than 8 kB", func(t *testing.T) {
-		r := New(Options{View: treeOfWeb()})
+		r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
 		sink := r.sinkOfLimits()
 		measure := func() uint64 {
 			runtime.GC()
@@ -151,7 +151,7 @@ func TestALostWriteEndsWhenTheWatchShowsIt(t *testing.T) {
 
 func TestALostWriteEndsWithItsNamespace(t *testing.T) {
 	t.Run("QUOTA-71 a write whose answer was lost is not repeated in another namespace of the name", func(t *testing.T) {
-		r := New(Options{View: treeOfWeb()})
+		r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
 		r.View.MarkSynced()
 		r.followForest()
 		flight, _ := r.known.begin("web")
@@ -176,7 +176,7 @@ func halfway(t *testing.T) *Reconciler {
 		v.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1",
 			Labels: labels, Annotations: annotations}})
 	}
-	r := New(Options{View: v})
+	r := New(Options{View: v, PatchNamespace: patchNothing})
 	r.sinkOfLimits().Replace("", "1", []client.Object{limitOf("a", "team", "1", "1")})
 	return r
 }

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,9 +21,11 @@ type tree struct {
 	problems [][]string     // of each limit: what of it is left out, and why
 	keys     int            // how many resources the HierarchicalResourceQuotas have that count
 	refusals map[string]budget.Refusal
-	lacking  map[string]string // AnnotationLacking of the shares that have it, by namespace
-	managers []string          // of the tenant
-	order    map[string]int    // of the writes of a pass, by namespace: the least first
+	asked    map[string]budget.Refusal // refusals, with those that no longer count
+	unmarked []string                  // namespaces that have a share and not its label, or the label alone
+	lacking  map[string]string         // AnnotationLacking of the shares that have it, by namespace
+	managers []string                  // of the tenant
+	order    map[string]int            // of the writes of a pass, by namespace: the least first
 	// uncounted tells, by limit, of shares below it that are not counted, or could not be written; of mostNames at most.
 	uncounted map[int][]string
 	inTree    bool
@@ -79,6 +82,7 @@ func (r *Reconciler) gatherTree(s *forest.Snapshot, root string, now time.Time) 
 			is.unlimited[name] = true
 		}
 	}
+	t.asked = maps.Clone(t.refusals)
 	if is.doubts = was.doubts.Judge(t.rows, t.refusals, now); len(is.doubts)+len(is.unlimited) > 0 {
 		r.past[root] = is
 	}
@@ -95,6 +99,9 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 	is := k.addLimits(t, name, t.findAbove(s, n, under))
 	under[name] = is
 	q := k.quotaOf(name)
+	if isMarked := n.Labels[v1alpha1.LabelShare] == v1alpha1.True; isMarked != (q != nil && q.spec != nil) && t.inTree {
+		t.unmarked = append(t.unmarked, name)
+	}
 	if q == nil && len(is.limits) == 0 {
 		return
 	}
@@ -106,7 +113,7 @@ func (k *known) addNamespace(t *tree, s *forest.Snapshot, name string, under map
 			t.lacking[name] = q.lacking
 		}
 	}
-	row.Namespace, row.Under = name, is.limits
+	row.Namespace, row.Under, row.Passed = name, is.limits, maps.Clone(k.doors[name].sumPassed(now))
 	// Where the operator may write nothing, the share counts as it is.
 	isLeft := s.Place(name).Halted() || s.Protected(name)
 	row.Fixed, row.Ending = isLeft, n.Terminating

@@ -24,6 +24,7 @@ type known struct {
 	writes map[string]*writing // by namespace
 	// refusals are what namespaces were refused, by namespace.
 	refusals map[string]budget.Refusal
+	doors    map[string]*door // by namespace
 	// watches are the statuses of the watches of ResourceQuotas, of HierarchicalResourceQuotas and of Events.
 	watches [watchOfEvents + len(refusalReasons)]watchset.Status
 }
@@ -57,7 +58,7 @@ type writing struct {
 
 func newKnown() known {
 	return known{shares: mirror.New(keepShare), limits: mirror.New(keepLimit), writes: map[string]*writing{},
-		refusals: map[string]budget.Refusal{}}
+		refusals: map[string]budget.Refusal{}, doors: map[string]*door{}}
 }
 
 func keepShare(q *corev1.ResourceQuota) share {
@@ -103,6 +104,9 @@ func (k *known) changeLimits(take func(limits)) {
 // recordChange is called when a share was made, has changed or is gone. The caller holds the lock.
 func (k *known) recordChange(c shareChange, exists func(string) bool) {
 	namespace := c.Place.Namespace
+	if d := k.doors[namespace]; d != nil {
+		k.takeAtDoor(d, c, time.Now())
+	}
 	if c.Is == nil {
 		if delete(k.writes, namespace); exists(namespace) {
 			k.writes[namespace] = &writing{left: c.Was.used}
@@ -146,6 +150,7 @@ func (k *known) forgetNamespace(namespace, version string) {
 	k.limits.ForgetNamespace(namespace, version)
 	delete(k.writes, namespace)
 	delete(k.refusals, namespace)
+	delete(k.doors, namespace)
 }
 
 // begin begins a write or a read of a share, and returns spec.hard as it is known.
@@ -273,33 +278,46 @@ func (k *known) waitForState(ctx context.Context) bool {
 // longestMessage bounds the messages that are read.
 const longestMessage = 4096
 
-// servePause is the least time between two plans for the refusals of one namespace.
+// servePause is the least time between two plans for the refusals of one namespace, unless its share has changed since.
 const servePause = 200 * time.Millisecond
 
-// takeRefusal records that a namespace was refused something, and returns when to plan its tree. A namespace that is refused more often
-// than each servePause is planned for once.
+// takeRefusal records that a namespace was refused something, by the message of the API server, and returns when to plan its tree.
 func (k *known) takeRefusal(namespace, message string, now time.Time) (wait time.Duration, refused bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	q := k.quotaOf(namespace)
-	if q == nil {
-		return 0, false
-	}
 	if len(message) > longestMessage {
 		return 0, false // no message of the API server is so long
 	}
-	parsed := budget.ParseRefusal(message, q.spec)
-	if parsed == nil {
+	return k.takeRequest(namespace, budget.ParseRefusal(message, k.specOf(namespace)), now)
+}
+
+// specOf returns spec.hard of the share of a namespace.
+func (k *known) specOf(namespace string) budget.Amounts {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if is := k.shares.At(placeOfShare(namespace)); is != nil {
+		return is.spec
+	}
+	return nil
+}
+
+// takeRequest records what an object needs for which the share of its namespace is too small, and returns when to plan its tree.
+func (k *known) takeRequest(namespace string, needed budget.Amounts, now time.Time) (wait time.Duration, refused bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	q := k.quotaOf(namespace)
+	if q == nil || needed == nil {
 		return 0, false
 	}
-	requested := budget.Amounts{} // no more than there are resources, whatever the message has
+	requested := budget.Amounts{} // no more than there are resources, whatever was asked for
 	for key := range q.spec {
-		if amount, refused := parsed[key]; refused {
+		if amount, refused := needed[key]; refused {
 			requested[key] = amount
 		}
 	}
+	if len(requested) == 0 {
+		return 0, false // the share limits nothing of it
+	}
 	was, before := k.refusals[namespace]
-	if left := servePause - now.Sub(was.At); before && left > 0 {
+	if left := servePause - now.Sub(was.At); before && left > 0 && maps.Equal(was.Share, q.spec) {
 		was.Requested = requested // the newest one: a larger one before may never fit
 		k.refusals[namespace] = was
 		return left, true

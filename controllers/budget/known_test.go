@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/warren-tenancy/warren/internal/budget"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/mirror"
 	"github.com/warren-tenancy/warren/internal/view"
 )
@@ -95,14 +96,14 @@ func TestALostWriteCountsUntilItIsDecided(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			failure := errors.New("connection reset")
 			r, share := lossy(t, &failure, isFast), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}
-			if err := r.writeShare(t.Context(), share); !errors.Is(err, failure) {
+			if err := r.writeShare(t.Context(), share, ""); !errors.Is(err, failure) {
 				t.Fatalf("got %v, want the lost answer", err)
 			}
 			if q := r.quota(); (q.lost == nil) != isFast || q.row().Spec["pods"] != 8 {
 				t.Fatalf("%+v: the write counts as lost, or doesn't count", q)
 			}
 			failure = nil
-			if err := r.writeShare(t.Context(), share); err != nil {
+			if err := r.writeShare(t.Context(), share, ""); err != nil {
 				t.Fatal(err)
 			}
 			if q := r.quota(); q.lost != nil || q.failure != "" || q.spec["pods"] != 8 {
@@ -115,9 +116,9 @@ func TestALostWriteCountsUntilItIsDecided(t *testing.T) {
 func TestARefusalOfTheRepetitionSaysNothingAboutALostWrite(t *testing.T) {
 	failure := errors.New("connection reset")
 	r, share := lossy(t, &failure, false), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}
-	_ = r.writeShare(t.Context(), share)
+	_ = r.writeShare(t.Context(), share, "")
 	failure = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests}}
-	if err := r.writeShare(t.Context(), share); !errors.Is(err, failure) {
+	if err := r.writeShare(t.Context(), share, ""); !errors.Is(err, failure) {
 		t.Fatalf("got %v, want the refusal", err)
 	}
 	if q := r.quota(); q.lost == nil {
@@ -190,7 +191,7 @@ func TestShareThatIsDeleted(t *testing.T) {
 	}
 	t.Run("QUOTA-46 nothing of a namespace counts, and nothing is remembered, when it is gone", func(t *testing.T) {
 		// No controller runs, as on a replica that doesn't lead.
-		r := New(Options{View: treeOfWeb()})
+		r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
 		r.View.MarkSynced()
 		r.followForest()
 		r.showShare(share("1", 9))
@@ -211,3 +212,5 @@ func TestShareThatIsDeleted(t *testing.T) {
 		}
 	})
 }
+
+func patchNothing(context.Context, *forest.Namespace, forest.Change) (string, error) { return "", nil }

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -29,7 +30,8 @@ func (r *Reconciler) reportLacking(ctx context.Context, t *tree, used []budget.S
 			r.reports.begin(client.ObjectKey{Namespace: row.Namespace, Name: budget.QuotaName}, false, now) > 0 {
 			continue
 		}
-		failures = append(failures, r.writeLacking(ctx, row.Namespace, text))
+		failures = append(failures, r.writeLacking(ctx, row.Namespace, map[string]any{v1alpha1.AnnotationLacking: text,
+			v1alpha1.AnnotationLimits: budget.Tell(row, t.limits, used, now)}))
 	}
 	return errors.Join(failures...)
 }
@@ -53,8 +55,8 @@ func (t *tree) describeLacking(row *budget.Row, requested budget.Amounts, used [
 	return ""
 }
 
-// writeLacking writes AnnotationLacking, guarded by the version that is known.
-func (r *Reconciler) writeLacking(ctx context.Context, namespace, text string) error {
+// writeLacking writes annotations of a share, guarded by the version that is known.
+func (r *Reconciler) writeLacking(ctx context.Context, namespace string, annotations map[string]any) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	flight, _ := r.known.begin(namespace)
@@ -62,7 +64,7 @@ func (r *Reconciler) writeLacking(ctx context.Context, namespace, text string) e
 		r.known.recordRefusal(flight, namespace, nil)
 		return nil
 	}
-	is, err := r.patchShare(ctx, namespace, flight, text, map[string]any{})
+	is, err := r.patchShare(ctx, namespace, flight, annotations, map[string]any{})
 	if err != nil {
 		r.known.recordRefusal(flight, namespace, nil) // where it was carried out all the same, the watch shows that
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

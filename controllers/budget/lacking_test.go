@@ -51,6 +51,19 @@ func TestAShareTellsWhyItCannotGrow(t *testing.T) {
 			t.Errorf("got  %q\nwant %q", got, full)
 		}
 	})
+	t.Run("QUOTA-102 each write of a share tells, for each resource, of the limit above it that has least free", func(t *testing.T) {
+		told := budget.ReadTold(limited(t).refuse(t, 7).Annotations[v1alpha1.AnnotationLimits])
+		if told == nil || told.Used.Pods().Value() != 3 || told.Hard.Pods().Value() != 9 || told.At.IsZero() {
+			t.Errorf("got %+v", told)
+		}
+		row := &budget.Row{Under: []int{0, 1}}
+		limits := []budget.Limit{{Hard: budget.Amounts{"pods": 9, "secrets": 5}}, {Hard: budget.Amounts{"pods": 8}}}
+		used := []budget.Sum{{Used: budget.Amounts{"pods": 2}}, {Used: budget.Amounts{"pods": 2}}}
+		told = budget.ReadTold(budget.Tell(row, limits, used, time.Now()))
+		if told.Hard.Pods().Value() != 8 || !told.Hard["secrets"].Equal(resource.MustParse("5")) {
+			t.Errorf("got %+v", told)
+		}
+	})
 	t.Run("QUOTA-75 what a share tells is written once, and again at most every ten seconds, whatever is asked for", func(t *testing.T) {
 		r := limited(t)
 		before := r.refuse(t, 7).ResourceVersion
@@ -63,7 +76,7 @@ func TestAShareTellsWhyItCannotGrow(t *testing.T) {
 	t.Run("QUOTA-75 a share that changes no longer tells of a limit that lacked something", func(t *testing.T) {
 		r := limited(t)
 		r.refuse(t, 7)
-		if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 10}}); err != nil {
+		if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 10}}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if q := r.quota(); q.lacking != "" || q.spec["pods"] != 10 {

@@ -110,12 +110,12 @@ func TestWhatANamespaceUsesCountsAfterAReadFindsNoShare(t *testing.T) {
 		if err := corev1.AddToScheme(scheme); err != nil {
 			t.Fatal(err)
 		}
-		r := New(Options{View: treeOfWeb()})
+		r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
 		r.Client = fake.NewClientBuilder().WithScheme(scheme).Build()
 		r.Live = r.Client
 		r.showShare(shareOf("1", "4", 3))
 		// The patch is answered with 404: the namespace is being deleted, and its share went first.
-		if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}); err != nil {
+		if err := r.writeShare(t.Context(), budget.Share{Namespace: "web", Hard: budget.Amounts{"pods": 8}}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if r.usedBy("web") != 3 || r.known.isCounted("web") {
@@ -161,7 +161,7 @@ func TestALateAnswerToAReportBringsNoLimitBack(t *testing.T) {
 
 func TestALimitThatDoesNotCountKeepsNoRightsBack(t *testing.T) {
 	t.Run("QUOTA-50 a HierarchicalResourceQuota that is one too many in its namespace keeps no rights back", func(t *testing.T) {
-		r := New(Options{View: treeOfWeb()})
+		r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
 		all := []*v1alpha1.HierarchicalResourceQuota{limitOf("org", "z", "z", "1")}
 		for i := range mostLimits {
 			empty := limitOf("org", "a"+strconv.Itoa(i), strconv.Itoa(i), "1")
@@ -181,7 +181,7 @@ func TestALimitThatDoesNotCountKeepsNoRightsBack(t *testing.T) {
 
 func TestRightsWaitUntilLimitsAreKnown(t *testing.T) {
 	t.Run("QUOTA-51 right after a start, new rights and copies wait until the HierarchicalResourceQuotas are known", func(t *testing.T) {
-		r := New(Options{View: treeOfWeb()})
+		r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
 		if !r.AwaitsShare("web") {
 			t.Error("no watch has shown yet which limits there are, and rights don't wait")
 		}
@@ -194,7 +194,7 @@ func TestRightsWaitUntilLimitsAreKnown(t *testing.T) {
 
 func TestANamespaceWithoutItsParentCounts(t *testing.T) {
 	t.Run("QUOTA-52 a namespace whose parent was deleted counts against the budget of its tree", func(t *testing.T) {
-		r := New(Options{View: treeOfWeb()})
+		r := New(Options{View: treeOfWeb(), PatchNamespace: patchNothing})
 		r.known.changeLimits(func(t limits) { t.Show(limitOf("org", "team", "1", "1")) })
 		r.showShare(shareOf("1", "4", 3))
 		r.View.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{

@@ -5,6 +5,8 @@
 // The way of a refusal: a ReplicaSet's controller sends an Event, the sink (watches.go) records what was refused (known.go) and queues
 // the tree. A worker gathers the limits and rows of the tree (gather.go), budget.Plan chooses the shares, and the worker writes each one,
 // guarded by the version that the plan knew (write.go). The status follows at a slower pace (report.go).
+//
+// Where a webhook sees the creation first, nothing is refused: it waits at the door of the share until there is room (room.go).
 package budget
 
 import (
@@ -42,12 +44,16 @@ import (
 type Options struct {
 	Client client.Client
 	// Live reads from the API server, without a cache.
-	Live      client.Reader
-	View      *view.View
-	Informers *watchset.Set
+	Live client.Reader
+	View *view.View
+	// PatchNamespace writes labels of a Namespace: namespaces.Writer.Patch.
+	PatchNamespace func(context.Context, *forest.Namespace, forest.Change) (version string, err error)
+	Informers      *watchset.Set
 	// Report writes the status of an LNamespace: lnamespace.Reporter.Report.
 	Report      func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 	Concurrency int
+	// Metrics has metrics of each tenant's budget.
+	Metrics bool
 }
 
 // Reconciler keeps the shares of one tree. A request names the root of the tree, or a namespace that is in none.
@@ -84,7 +90,7 @@ func New(o Options) *Reconciler {
 
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := metrics.Registry.Register(prometheus.Collector(gauges{&r.reports})); err != nil {
+	if err := metrics.Registry.Register(prometheus.Collector(gauges{&r.reports, r.Metrics})); err != nil {
 		return err
 	}
 	if err := mgr.Add(copying.EveryReplica(r.runWatches)); err != nil {
@@ -168,7 +174,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		var wrote bool
 		if again, wrote, failure = r.writeShares(ctx, t, now); wrote {
 			t = r.gatherTree(s, req.Name, now)
+		} else if !t.awaitsReturn() {
+			r.known.noteFull(t, now)
 		}
+		failure = errors.Join(failure, r.markNamespaces(ctx, t))
 	}
 	reportAgain, err := r.reportTree(ctx, t, state, now)
 	return ctrl.Result{RequeueAfter: soonest(again, reportAgain)}, errors.Join(failure, err)
@@ -184,7 +193,7 @@ func (r *Reconciler) writeShares(ctx context.Context, t *tree, now time.Time) (a
 	if len(shares) > mostWrites || isOpen {
 		shares, again = shares[:min(len(shares), mostWrites)], time.Millisecond
 	}
-	if err := r.writeAll(ctx, t.root, shares); err != nil {
+	if err := r.writeAll(ctx, t, shares, now); err != nil {
 		return 0, len(shares) > 0, err
 	}
 	for _, refusal := range t.refusals {

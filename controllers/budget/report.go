@@ -30,10 +30,12 @@ type reports struct {
 	mu      sync.Mutex // guards the fields below
 	written map[client.ObjectKey]time.Time
 	reasons map[string]v1alpha1.Reason // by tenant
+	budgets map[string]v1alpha1.BudgetStatus
 }
 
 func newReports() reports {
-	return reports{written: map[client.ObjectKey]time.Time{}, reasons: map[string]v1alpha1.Reason{}}
+	return reports{written: map[client.ObjectKey]time.Time{}, reasons: map[string]v1alpha1.Reason{},
+		budgets: map[string]v1alpha1.BudgetStatus{}}
 }
 
 // countReasons returns how many tenants have each reason.
@@ -47,12 +49,16 @@ func (r *reports) countReasons() map[v1alpha1.Reason]int {
 	return counts
 }
 
-func (r *reports) setReason(tenant string, reason v1alpha1.Reason) {
+// setVerdict records what is true of a tenant; nil means that it has no budget.
+func (r *reports) setVerdict(tenant string, v *verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.reasons[tenant] = reason; reason == "" {
+	if v == nil {
 		delete(r.reasons, tenant)
+		delete(r.budgets, tenant)
+		return
 	}
+	r.reasons[tenant], r.budgets[tenant] = v.reason, v.budget
 }
 
 // begin returns how long a status must not be written yet; if it may be written now, begin records that.
@@ -104,6 +110,18 @@ func (r *Reconciler) reportTree(ctx context.Context, t *tree, is state, now time
 // awaitsCount reports whether a share is not counted yet.
 func (t *tree) awaitsCount() bool {
 	return slices.ContainsFunc(t.rows, func(row budget.Row) bool { return !row.Fixed && !row.Ending && !row.IsCounted() })
+}
+
+// awaitsReturn reports whether a lowered share is not counted yet, so that there is more room soon.
+func (t *tree) awaitsReturn() bool {
+	return slices.ContainsFunc(t.rows, func(row budget.Row) bool {
+		for key, amount := range row.Spec {
+			if row.Counted[key] > amount {
+				return true
+			}
+		}
+		return row.Open
+	})
 }
 
 // judge returns what is to be reported of a limit.
@@ -168,12 +186,11 @@ func (t *tree) describeNarrower(l int) string {
 func (r *Reconciler) reportTenant(ctx context.Context, root string, v *verdict, now time.Time) (wait time.Duration, err error) {
 	lns := &v1alpha1.LNamespace{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: root}, lns); err != nil || r.View.Snapshot().TenantOf(root) == nil {
-		r.reports.setReason(root, "")
+		r.reports.setVerdict(root, nil)
 		return 0, client.IgnoreNotFound(err)
 	}
 	was, had := lns.Status.Budget, v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBudgetEnforced)
-	if v == nil {
-		r.reports.setReason(root, "")
+	if r.reports.setVerdict(root, v); v == nil {
 		if was == nil && had == nil {
 			return 0, nil
 		}
@@ -182,7 +199,6 @@ func (r *Reconciler) reportTenant(ctx context.Context, root string, v *verdict, 
 			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionBudgetEnforced))
 		})
 	}
-	r.reports.setReason(root, v.reason)
 	sameCondition := had != nil && had.Reason == string(v.reason) && had.ObservedGeneration == lns.Generation
 	if sameCondition && had.Message == v.message && (v.reason == v1alpha1.ReasonNotObserved ||
 		was != nil && equality.Semantic.DeepEqual(*was, v.budget)) {

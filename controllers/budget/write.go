@@ -26,25 +26,52 @@ const writeTimeout = 10 * time.Second
 
 // writeAll writes shares of a tree one after the other; those that fail hinder no other. What has left the tree since the plan is left to
 // the request of its new tree.
-func (r *Reconciler) writeAll(ctx context.Context, root string, shares []budget.Share) error {
+func (r *Reconciler) writeAll(ctx context.Context, t *tree, shares []budget.Share, now time.Time) error {
 	var failures []error
+	told := t.tellAll(shares, now)
 	for _, share := range shares {
-		if treeOf(r.View.Snapshot(), share.Namespace) != root {
+		if treeOf(r.View.Snapshot(), share.Namespace) != t.root {
 			continue
 		}
-		if err := r.writeShare(ctx, share); err != nil {
+		if err := r.writeShare(ctx, share, told[share.Namespace]); err != nil {
 			failures = append(failures, fmt.Errorf("writing the share of namespace %s: %w", share.Namespace, err))
 		}
 	}
 	return errors.Join(failures...)
 }
 
-// writeShare writes one share, unless it is no longer what the plan knew: then it reads the share, and the next plan follows.
-func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
+// tellAll returns what each share tells those who may read it, by namespace.
+func (t *tree) tellAll(shares []budget.Share, now time.Time) map[string]string {
+	told := map[string]string{}
+	if len(shares) == 0 {
+		return told
+	}
+	used := budget.SumUsed(t.limits, t.rows)
+	for _, share := range shares {
+		told[share.Namespace] = ""
+	}
+	for i := range t.rows {
+		if _, isWritten := told[t.rows[i].Namespace]; isWritten {
+			told[t.rows[i].Namespace] = budget.Tell(&t.rows[i], t.limits, used, now)
+		}
+	}
+	return told
+}
+
+// writeShare writes one share, and what it tells, unless it is no longer what the plan knew: then it reads the share, and the next plan
+// follows.
+func (r *Reconciler) writeShare(ctx context.Context, share budget.Share, told string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	r.known.closeDoor(ctx, share.Namespace)
+	defer r.known.openDoor(share.Namespace)
+	if share.Hard == nil {
+		if err := r.markNamespace(ctx, share.Namespace, false); err != nil {
+			return err
+		}
+	}
 	flight, was := r.known.begin(share.Namespace)
-	answer, err := r.sendWrite(ctx, share, flight, was)
+	answer, err := r.sendWrite(ctx, share, told, flight, was)
 	switch {
 	case err == nil:
 		r.changeShares(func(t shares) []shareChange {
@@ -68,7 +95,7 @@ func (r *Reconciler) writeShare(ctx context.Context, share budget.Share) error {
 }
 
 // sendWrite sends one guarded write. It returns the share as it is then; nil where it was deleted.
-func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, guard *mirror.Flight,
+func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, told string, guard *mirror.Flight,
 	was budget.Amounts) (answer *corev1.ResourceQuota, err error) {
 	is := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: share.Namespace, Name: budget.QuotaName}}
 	switch {
@@ -80,19 +107,21 @@ func (r *Reconciler) sendWrite(ctx context.Context, share budget.Share, guard *m
 		return nil, err
 	case guard.UID == "":
 		is.Labels, is.Spec.Hard = map[string]string{"app.kubernetes.io/managed-by": v1alpha1.OperatorName}, share.Hard.List()
+		is.Annotations = map[string]string{v1alpha1.AnnotationLimits: told}
 		err = r.Client.Create(ctx, is, client.FieldOwner(v1alpha1.OperatorName))
 		copying.CountWrite(writes, "create", err)
 		return is, err
 	}
-	return r.patchShare(ctx, share.Namespace, guard, nil, map[string]any{"hard": hardPatch(was, share.Hard)})
+	annotations := map[string]any{v1alpha1.AnnotationLacking: nil, v1alpha1.AnnotationLimits: told}
+	return r.patchShare(ctx, share.Namespace, guard, annotations, map[string]any{"hard": hardPatch(was, share.Hard)})
 }
 
-// patchShare sends one guarded patch of a share: of AnnotationLacking, which nil removes, and of the spec.
-func (r *Reconciler) patchShare(ctx context.Context, namespace string, guard *mirror.Flight, lacking any,
+// patchShare sends one guarded patch of a share: of its annotations, which nil removes, and of the spec.
+func (r *Reconciler) patchShare(ctx context.Context, namespace string, guard *mirror.Flight, annotations,
 	spec map[string]any) (*corev1.ResourceQuota, error) {
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": guard.UID, "resourceVersion": guard.Version,
-			"annotations": map[string]any{v1alpha1.AnnotationLacking: lacking}},
+			"annotations": annotations},
 		"spec": spec,
 	})
 	if err != nil {

@@ -41,7 +41,7 @@ type Reconciler struct {
 	// OperatorNamespace is the namespace of the service account that is bound.
 	OperatorNamespace string
 	// HoldsCopies reports whether a namespace holds copies that the operator deletes when the namespace leaves the
-	// forest: copies.Runner.HoldsCopies.
+	// forest, or may hold some: copies.Runner.HoldsCopies.
 	HoldsCopies func(namespace string) bool
 	Concurrency int
 }

@@ -155,6 +155,13 @@ func TestChart(t *testing.T) {
 		"which is in no tree", h.checkDoctorRights)
 	t.Run("FLT-U26 monitors and PrometheusRules have labels, namespace and interval of the values; pods have env and security contexts, "+
 		"and the ledger's claim its class and size", h.checkSurroundings)
+	t.Run("FLT-U40 every object and pod of the chart, also of hooks, has commonLabels and commonAnnotations; keys that the chart sets are "+
+		"refused", h.checkCommon)
+	t.Run("FLT-U41 pods of hooks have hookResources, by default requests and limits, so that a ResourceQuota lets them run",
+		h.checkHookResources)
+	t.Run("FLT-U42 with controller.priorityLevel, a FlowSchema puts the requests of operator and exporter into it; without it there is none",
+		h.checkFlowSchema)
+	t.Run("FLT-U43 NetworkPolicies, also of hooks, let out the ports of the API servers of minikube and MicroK8s", h.checkEgress)
 	t.Run("refuses bad values", h.checkRefusals)
 	t.Run("FLT-U21 the chart and the operator both refuse each of more than 60 bad values of controller.config", h.compareRefusals)
 }
@@ -359,6 +366,14 @@ func (h helm) checkRefusals(t *testing.T) {
 		"components.hardened=true,components.distribution=true": "components.hardened and components.distribution don't go together",
 		"controller.config.propagation.kinds[0].kind=LimitRange": "controller.config names kind LimitRange, which the chart's policies don't " +
 			"list",
+
+		"commonLabels.app\\.kubernetes\\.io/name=mine": "commonLabels has key app.kubernetes.io/name, which the chart sets",
+		"commonLabels.rbac\\.authorization\\.k8s\\.io/aggregate-to-view=x": "commonLabels has key rbac.authorization.k8s.io/" +
+			"aggregate-to-view, which",
+		"commonAnnotations.helm\\.sh/hook=test":  "commonAnnotations has key helm.sh/hook, which the chart sets",
+		"commonLabels.team=9":                    "at '/commonLabels/team': got number, want string",
+		"hookResources.limit.memory=1Gi":         "at '/hookResources': additional properties 'limit' not allowed",
+		"controller.priorityLevel=Workload_High": "at '/controller/priorityLevel'",
 	} {
 		t.Run("FLT-U14 Helm refuses a wrong type, an unknown key, no image, components that don't go together, a kind that policies don't list, "+
 			"another namespace; it says why: "+value, func(t *testing.T) {

@@ -100,3 +100,17 @@ func (h helm) checkSurroundings(t *testing.T) {
 	checkParts(t, objects["Deployment warren-system/warren-billing-exporter"], "name:SSL_CERT_FILE value:/ca", "fsGroup:77", "level:s0")
 	checkParts(t, objects["PersistentVolumeClaim warren-system/warren-billing"], "storageClassName:fast", "storage:5Gi")
 }
+
+// checkEgress looks at the NetworkPolicies of the operator and of the hooks.
+func (h helm) checkEgress(t *testing.T) {
+	policies := 0
+	for _, object := range h.renderAll(t) {
+		if object.GetKind() == "NetworkPolicy" && strings.Contains(fmt.Sprint(object.Object["spec"]), "port:6443") {
+			policies++
+			checkParts(t, object.Object, "port:8443", "port:16443")
+		}
+	}
+	if policies < 3 {
+		t.Errorf("%d NetworkPolicies let out 6443, want those of the operator and of two hooks", policies)
+	}
+}

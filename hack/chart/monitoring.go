@@ -22,22 +22,30 @@ var expressions = strings.NewReplacer("{{", `{{ "{{" }}`)
 // A value of the chart stands where these texts do: in a manifest they are no expressions yet, which expressions would hide.
 const (
 	labelsMark, namespaceMark, intervalMark = "MORE-LABELS", "NAMESPACE", "INTERVAL"
+	commonMark, annotationsMark             = "COMMON-LABELS", "ANNOTATIONS"
 )
 
 var monitoringValues = strings.NewReplacer(
-	"\n    more: "+labelsMark, "\n    {{- with .Values.monitoring.labels }}{{ toYaml . | nindent 4 }}{{ end }}",
+	"\n    more: "+labelsMark,
+	"\n    {{- with merge (dict) .Values.monitoring.labels .Values.commonLabels }}{{ toYaml . | nindent 4 }}{{ end }}",
+	"\n    more: "+commonMark, "\n    "+commonLabels,
+	"\n  more: "+annotationsMark, "\n  "+annotationsBlock,
 	"namespace: "+namespaceMark, "namespace: {{ .Values.monitoring.namespace }}",
 	"\n    z: "+intervalMark, "\n    {{- with .Values.monitoring.interval }}\n    interval: {{ . }}\n    {{- end }}",
 )
 
 // addMarks marks the places of values in an object that the Prometheus operator selects.
 func addMarks(u *unstructured.Unstructured) error {
+	metadata := u.Object["metadata"].(map[string]any)
+	if metadata["annotations"] != nil {
+		return fmt.Errorf("%s has annotations, beside which the chart has no place for commonAnnotations", u.GetName())
+	}
+	metadata["more"] = annotationsMark
 	if u.GetKind() == "ConfigMap" {
+		addEntry(metadata, "labels", commonMark)
 		return nil
 	}
-	labels := u.GetLabels()
-	labels["more"] = labelsMark
-	u.SetLabels(labels)
+	addEntry(metadata, "labels", labelsMark)
 	u.SetNamespace(namespaceMark)
 	for _, field := range []string{"endpoints", "podMetricsEndpoints"} {
 		endpoints, found, err := unstructured.NestedSlice(u.Object, "spec", field)

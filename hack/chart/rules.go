@@ -51,6 +51,7 @@ var rules = map[string]map[string]any{
 	"controller.env[]":                                     {"required": []string{"name"}},
 	"monitoring.namespace":                                 {"pattern": `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`},
 	"monitoring.interval":                                  {"pattern": `^$|^([0-9]+(ms|s|m|h|d))+$`},
+	"controller.priorityLevel":                             {"pattern": groupPattern},
 	"controller.ports.webhooks":                            port,
 	"controller.ports.metrics":                             port,
 	"controller.ports.health":                              port,

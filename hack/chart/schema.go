@@ -19,13 +19,17 @@ import (
 // values are the chart's values: config/chart/values.yaml has their defaults and describes what they mean.
 type values struct {
 	// Global has the values that Helm passes to every chart that is a part of another one.
-	Global     map[string]any `json:"global"`
-	Image      imageValues    `json:"image"`
-	Controller controller     `json:"controller"`
-	Exporter   exporter       `json:"exporter"`
-	CRDs       crds           `json:"crds"`
-	Components components     `json:"components"`
-	Monitoring monitoring     `json:"monitoring"`
+	Global map[string]any `json:"global"`
+	Image  imageValues    `json:"image"`
+	// CommonLabels and CommonAnnotations are on every object and pod.
+	CommonLabels      map[string]string           `json:"commonLabels"`
+	CommonAnnotations map[string]string           `json:"commonAnnotations"`
+	HookResources     corev1.ResourceRequirements `json:"hookResources"`
+	Controller        controller                  `json:"controller"`
+	Exporter          exporter                    `json:"exporter"`
+	CRDs              crds                        `json:"crds"`
+	Components        components                  `json:"components"`
+	Monitoring        monitoring                  `json:"monitoring"`
 }
 
 type imageValues struct {
@@ -66,6 +70,7 @@ type controller struct {
 	TerminationGracePeriodSeconds int                          `json:"terminationGracePeriodSeconds"`
 	AdditionalRBAC                additionalRBAC               `json:"additionalRBAC"`
 	HostNetwork                   bool                         `json:"hostNetwork"`
+	PriorityLevel                 string                       `json:"priorityLevel"`
 	Ports                         ports                        `json:"ports"`
 	placement                     `json:",inline"`
 }

@@ -123,6 +123,7 @@ func render(components []string) (map[string]string, error) {
 		if u.GetKind() == "Namespace" && u.GetName() == "warren-system" {
 			continue
 		}
+		addCommon(u)
 		text, err := yaml.Marshal(u.Object)
 		if err != nil {
 			return nil, fmt.Errorf("writing %s %s: %w", u.GetKind(), u.GetName(), err)

@@ -82,7 +82,8 @@ func tree() scene {
 func budget() scene {
 	const refusal = "exceeded quota: hrq.tenancy.warren.dev"
 	return scene{
-		name: "budget", story: "A cluster admin limits what all namespaces of shop may hold together. Each has one ConfigMap already.",
+		name: "budget", story: "A cluster admin limits what all namespaces of shop may hold together. Each has one ConfigMap already, " +
+			"and room is made for the next one before Kubernetes judges it.",
 		steps: []step{
 			{"admin", `patch lns shop --type=merge -p '{"spec":{"limits":{"hard":{"count/configmaps":"3"}}}}'`, wantPrint("patched")},
 			{"admin", "wait lns/shop --for=condition=BudgetEnforced --timeout=20s", wantPrint("condition met")},

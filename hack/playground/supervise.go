@@ -72,7 +72,7 @@ func startWorld(ctx context.Context, p place, userText string, reports io.Writer
 	_ = reportLine(reports, "", "starting etcd, API server, controller manager and the operator …")
 	world, err := devcluster.Start(ctx, devcluster.Options{
 		Webhooks:     true,
-		Components:   components(),
+		Components:   components(overlay()),
 		ControlPlane: controlplane.Options{Dir: p.stateDir(), Users: known},
 		Operator:     devcluster.OperatorOptions{Manager: p.managerFile(), Dir: p.devFile(""), ConfigFile: p.configFile()},
 	})
@@ -97,32 +97,46 @@ func checkOverlay() error {
 	return nil
 }
 
-// components let people of the playground use ResourceDistributions, budgets and sudo on request, a billing exporter run and, with overlay
-// open, every user view and make tenants.
-func components() []string {
+// components let people of the playground use ResourceDistributions, budgets and sudo on request, a billing exporter run and,
+// with overlay open, every user view and make tenants.
+func components(overlay string) []string {
 	all := []string{"config/components/distribution", "config/components/budgets", "config/components/requests",
 		"config/components/billing-sqlite"}
-	if overlay() == "open" {
+	if overlay == "open" {
 		all = append(all, "config/components/open-access")
 	}
 	return all
 }
 
-// writeConfig writes the configuration that the manifests deploy, with a billing ledger, unless the user's file exists already.
+// otherOverlay is the overlay whose configuration a playground may have left behind.
+var otherOverlay = map[string]string{"standard": "open", "open": "standard"}
+
+// writeConfig writes the configuration of the overlay, unless the user has changed the file that exists already.
 func writeConfig(p place) error {
-	if _, err := os.Stat(p.configFile()); err == nil {
-		return nil
+	if present, err := os.ReadFile(p.configFile()); err == nil {
+		other, err := configOf(p, otherOverlay[overlay()])
+		if err != nil || string(present) != other {
+			return err
+		}
 	}
-	manifests, err := devcluster.RenderWith("config/overlays/loopback", components()...)
+	text, err := configOf(p, overlay())
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s\nbilling:\n  driver: sqlite\n  sqlite: {path: %q}\n  flushInterval: 1s\n", manifests.Configuration(),
-		p.ledgerFile())
 	if err := os.WriteFile(p.configFile(), []byte(text), 0o644); err != nil {
 		return fmt.Errorf("writing the operator's configuration: %w", err)
 	}
 	return nil
+}
+
+// configOf returns the configuration that the manifests of an overlay deploy, with a billing ledger.
+func configOf(p place, overlay string) (string, error) {
+	manifests, err := devcluster.RenderWith("config/overlays/loopback", components(overlay)...)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s\nbilling:\n  driver: sqlite\n  sqlite: {path: %q}\n  flushInterval: 1s\n", manifests.Configuration(),
+		p.ledgerFile()), nil
 }
 
 // handOut writes the kubeconfigs, and puts kubectl into bin.

@@ -31,11 +31,16 @@ func chartPage(context.Context) (string, error) {
 		"Helm checks each value before it changes anything: types, words, bounds and unknown keys, also below `controller.config`.")
 	sections := document.Content[0].Content
 	for i := 0; i < len(sections); i += 2 {
+		about, whole := commentOf(sections[i]), isWhole(sections[i], sections[i+1])
 		p.line("\n## %s", sections[i].Value)
-		if about := commentOf(sections[i]); about != "" {
+		if about != "" && !whole {
 			p.line("%s\n", about)
 		}
 		p.table("value", "default", "means")
+		if whole {
+			p.row(code(sections[i].Value), code(textOf(sections[i+1])), about)
+			continue
+		}
 		if err := p.listValues(sections[i].Value, sections[i+1]); err != nil {
 			return "", err
 		}
@@ -44,14 +49,19 @@ func chartPage(context.Context) (string, error) {
 }
 
 // wholeValues are mappings that are one value: their keys are Kubernetes' own.
-var wholeValues = []string{"resources", "podSecurityContext", "securityContext"}
+var wholeValues = []string{"resources", "hookResources", "podSecurityContext", "securityContext"}
+
+// isWhole reports whether a key's value is one value, and no section of values.
+func isWhole(key, value *yaml.Node) bool {
+	return value.Kind != yaml.MappingNode || len(value.Content) == 0 || slices.Contains(wholeValues, key.Value)
+}
 
 // listValues adds a row for each value below a key.
 func (p *page) listValues(path string, section *yaml.Node) error {
 	for i := 0; i < len(section.Content); i += 2 {
 		key, value := section.Content[i], section.Content[i+1]
 		name := path + "." + key.Value
-		if value.Kind == yaml.MappingNode && len(value.Content) > 0 && !slices.Contains(wholeValues, key.Value) {
+		if !isWhole(key, value) {
 			if err := p.listValues(name, value); err != nil {
 				return err
 			}

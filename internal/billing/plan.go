@@ -142,6 +142,23 @@ func (d Desired) newEvent(cluster, namespace string) Event {
 		Generation: d.Generation, Op: Set, CostCenter: d.CostCenter, Owner: d.Owner, Labels: d.Labels, EffectiveAt: d.Since}.Sealed()
 }
 
+// Follow returns the period that is open after the event if open is before it, each nil if there is none. An END closes
+// only a period of its holder.
+func (e Event) Follow(open *Open) *Open {
+	if e.Op == End && open != nil && !e.hasHolderOf(*open) {
+		return open
+	}
+	return e.openPeriod()
+}
+
+// EndsOther reports whether the event is a SET that ends the period of another tenant, or of a former namespace of the
+// name.
+func (e Event) EndsOther(open *Open) bool { return e.Op == Set && open != nil && !e.hasHolderOf(*open) }
+
+func (e Event) hasHolderOf(o Open) bool {
+	return e.TenantUID == o.TenantUID && e.NamespaceUID == o.NamespaceUID
+}
+
 // openPeriod returns the period that is open after the event; nil after an END.
 func (e Event) openPeriod() *Open {
 	if e.Op == End {

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"math"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,9 +18,9 @@ func AmountsOf(list corev1.ResourceList) Amounts {
 	amounts := make(Amounts, len(list))
 	for key, quantity := range list {
 		switch most := largestOf(key); {
-		case isCPU(key) && quantity.CmpInt64(most/1000) < 0:
+		case isCPU(key) && isBelow(quantity, float64(most/1000)):
 			amounts[key] = quantity.MilliValue()
-		case !isCPU(key) && quantity.CmpInt64(most) < 0:
+		case !isCPU(key) && isBelow(quantity, float64(most)):
 			amounts[key] = quantity.Value()
 		default:
 			amounts[key] = most
@@ -27,6 +28,20 @@ func AmountsOf(list corev1.ResourceList) Amounts {
 	}
 	return amounts
 }
+
+// isBelow compares by approximation: Quantity.Cmp calculates for hours with 1e1000000000, which users may write.
+func isBelow(quantity resource.Quantity, bound float64) bool {
+	return quantity.AsApproximateFloat64() < bound
+}
+
+// largestExponent is 1 with the largest exponent that is read.
+const largestExponent = 1e99
+
+var longExponent = regexp.MustCompile(`(^|[:,[]\s*"?)\s*[-+]?[0-9.]+[eE][-+]?[0-9]{3}`)
+
+// HasLongExponent reports whether a quantity has an exponent of more than two digits. text is one quantity, or JSON. Kubernetes' parser
+// calculates for hours with 1e-1000000000, and takes all memory, so such a text must not reach it.
+func HasLongExponent(text []byte) bool { return longExponent.Match(text) }
 
 // largestOf is the largest amount of a resource. The API server refuses most larger numbers of objects: it can't tell that they are whole.
 func largestOf(key corev1.ResourceName) int64 {

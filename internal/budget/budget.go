@@ -1,6 +1,6 @@
 // Package budget plans how the namespaces of a tree share what they may use together. The operator keeps one ordinary ResourceQuota in each
-// namespace below a limit, and moves room between these ResourceQuotas. The API server alone admits objects: no webhook sees a pod, and all
-// state is in the ResourceQuotas.
+// namespace below a limit, and moves room between these ResourceQuotas. The API server alone admits objects, and all state is in the
+// ResourceQuotas. A webhook may have a share raised before an object is judged by it; it refuses nothing.
 //
 // A limit is what all namespaces at and below one namespace may use together. The share of a namespace is spec.hard of its ResourceQuota.
 // Its promise is the largest of spec.hard, status.hard and status.used, because the API server admits by status.hard. The room of a limit
@@ -35,6 +35,8 @@ type Row struct {
 	Under []int
 	// Spec is spec.hard, Counted is status.hard, Used is status.used.
 	Spec, Counted, Used Amounts
+	// Passed is what webhook room has let through, and the API server has not counted yet. It is as good as used.
+	Passed Amounts
 	// Fixed reports that the operator writes nothing in the namespace now: it is halted or protected. Its promise counts.
 	Fixed bool
 	// Open reports that a write has no answer, so it may be carried out yet: Spec has the larger of both. The share is written in any case,
@@ -76,4 +78,14 @@ func (r *Row) IsCounted() bool {
 		}
 	}
 	return r.Spec != nil
+}
+
+// Lacks reports whether the share has too little room for an object that needs so much.
+func (r *Row) Lacks(needed Amounts) bool {
+	for key, amount := range needed {
+		if most, limited := r.Spec[key]; limited && most-r.Used[key]-r.Passed[key] < amount {
+			return true
+		}
+	}
+	return false
 }

@@ -36,6 +36,22 @@ var (
 		`[.]storageclass[.]storage[.]k8s[.]io/(requests[.]storage|persistentvolumeclaims)$|[.]deviceclass[.]resource[.]k8s[.]io/devices$`)
 )
 
+// StatedBy returns which resource each container of a pod must state where a budget has a key, and whether as a limit; "" for most keys.
+// Kubernetes demands no others (validationSet in pkg/quota/v1/evaluator/core/pods.go).
+func StatedBy(key corev1.ResourceName) (resource corev1.ResourceName, isLimit bool) {
+	switch key {
+	case corev1.ResourceCPU, corev1.ResourceRequestsCPU:
+		return corev1.ResourceCPU, false
+	case corev1.ResourceMemory, corev1.ResourceRequestsMemory:
+		return corev1.ResourceMemory, false
+	case corev1.ResourceLimitsCPU:
+		return corev1.ResourceCPU, true
+	case corev1.ResourceLimitsMemory:
+		return corev1.ResourceMemory, true
+	}
+	return "", false
+}
+
 // Limited returns what of a budget can be a part of a share, as amounts, and what is wrong with the rest: a resource that the API server
 // refuses would keep all others out of the share, also those of other limits. The CRDs refuse such budgets, but older ones may be stored.
 func Limited(hard v1alpha1.Budget) (Amounts, []string) {
@@ -68,7 +84,7 @@ func check(hard v1alpha1.Budget) (problems []string, wrong sets.Set[corev1.Resou
 }
 
 func checkKey(key corev1.ResourceName, amount resource.Quantity) string {
-	_, whole := amount.AsInt64()
+	whole := func() bool { _, is := amount.AsInt64(); return is }
 	switch plain := plainKeys.Has(key); {
 	case !plain && (len(key) > longestKey || !otherKeys.MatchString(string(key))):
 		return "is no resource that a ResourceQuota limits: write one such as pods, requests.cpu or count/jobs.batch"
@@ -78,9 +94,11 @@ func checkKey(key corev1.ResourceName, amount resource.Quantity) string {
 		return "would keep out what the operator writes here: leave it out"
 	case amount.Sign() < 0:
 		return "must be 0 or more: 0 allows none"
-	case !isCPU(key) && !isBytes(key) && !whole:
+	case !isBelow(amount, largestExponent*10):
+		return "must have an exponent of at most two digits"
+	case !isCPU(key) && !isBytes(key) && !whole():
 		return "must be a whole number: only cpu, memory and storage have fractions"
-	case (!isBytes(key) || isOfClass(key)) && amount.CmpInt64(mostCounted) > 0:
+	case (!isBytes(key) || isOfClass(key)) && !isBelow(amount, mostCounted+1):
 		return "must be at most 9007199254740991: the API server refuses larger numbers"
 	}
 	return ""

@@ -144,3 +144,30 @@ func TestAControllerThatTriesAgainWaitsAsBefore(t *testing.T) {
 		}
 	})
 }
+
+// Two namespaces have half of the room each, unused, and each needs all of it for one object: a large PersistentVolumeClaim.
+func TestTwoLargeRequestsDoNotBlockEachOther(t *testing.T) {
+	t.Run("QUOTA-120 of two namespaces that each ask for more than half of what is free, one gets it at once; the other waits until the "+
+		"first leaves it unused", func(t *testing.T) {
+		for name, amounts := range map[string][2]int64{"both all": {20, 20}, "forged all": {20, 12}, "forged less": {12, 18}} {
+			c := newContest()
+			c.pass()
+			c.rows[forged].Spec, c.rows[web].Spec, c.rows[2].Spec = budget.Amounts{pods: 10, cpu: 0}, budget.Amounts{pods: 10, cpu: 0},
+				budget.Amounts{pods: 0, cpu: 0}
+			got := -1
+			for tick := range 20 * 20 {
+				if tick%40 == 0 {
+					c.refuse(forged, budget.Amounts{pods: amounts[0]})
+					c.refuse(web, budget.Amounts{pods: amounts[1]})
+				}
+				if c.pass(); c.rows[web].Counted[pods] >= amounts[1] && got < 0 {
+					got = tick
+				}
+			}
+			if got < 0 || got > 8*20 {
+				t.Errorf("%s: after %d of 400 passes web has room for %d; shares %d and %d", name, got, amounts[1], c.rows[web].Spec[pods],
+					c.rows[forged].Spec[pods])
+			}
+		}
+	})
+}

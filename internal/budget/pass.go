@@ -31,7 +31,9 @@ type line struct {
 	taken int64
 	// waiting is how many pending namespaces below the limit ask for the resource, recall is what they lack.
 	waiting, recall int64
-	cells           []*cell
+	// kept is what those of them ask for who keep what they have.
+	kept  int64
+	cells []*cell
 }
 
 // entry is a row, with its cells in the order of their keys.
@@ -39,8 +41,9 @@ type entry struct {
 	*Row
 	cells   []*cell
 	counted bool
-	again   bool // of a pending one: as Refusal.Again
-	pending bool
+	again   bool    // of a pending one: as Refusal.Again
+	keeps   bool    // of a pending one: it keeps unused room until it has enough
+	demand  float64 // of a pending one: the largest part of what is free that it asks for
 }
 
 // cell is one resource of a share.
@@ -128,7 +131,7 @@ func newEntry(row *Row, lines [][]*line, places []*cell) *entry {
 
 func newCell(e *entry, l *line) cell {
 	spec, ok := e.Spec[l.key]
-	c := cell{of: e, key: l.key, rank: l.rank, spec: spec, used: e.Used[l.key], share: spec}
+	c := cell{of: e, key: l.key, rank: l.rank, spec: spec, used: addUp(e.Used[l.key], e.Passed[l.key]), share: spec}
 	c.promise = max(spec, e.Counted[l.key], c.used, 0)
 	if !ok && !e.Fixed && !e.Ending {
 		c.share = unset
@@ -150,12 +153,32 @@ func (p *pass) choosePending(refusals map[string]Refusal, now time.Time) {
 		}) {
 			continue
 		}
-		e.pending, e.again = true, refusal.Again
+		e.again = refusal.Again
 		p.pending = append(p.pending, e)
 		for _, c := range e.cells {
 			if c.requested = refusal.Requested[c.key]; c.requested > 0 {
+				e.demand = max(e.demand, float64(c.requested)/float64(c.free()))
 				for _, l := range c.lines {
 					l.waiting++
+				}
+			}
+		}
+	}
+	p.chooseKeeping()
+}
+
+// chooseKeeping has the pending namespaces keep what they have that can all be served, those that ask for least first. Two that each keep a
+// half of what is free, and need more, would wait for each other for ever.
+func (p *pass) chooseKeeping() {
+	slices.SortStableFunc(p.pending, func(a, b *entry) int { return cmp.Compare(a.demand, b.demand) })
+	for _, e := range p.pending {
+		e.keeps = !slices.ContainsFunc(e.cells, func(c *cell) bool {
+			return slices.ContainsFunc(c.lines, func(l *line) bool { return c.requested > 0 && addUp(l.kept, c.requested) > l.hard-l.taken })
+		})
+		for _, c := range e.cells {
+			for _, l := range c.lines {
+				if e.keeps {
+					l.kept = addUp(l.kept, c.requested)
 				}
 			}
 		}

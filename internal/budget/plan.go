@@ -108,7 +108,8 @@ func (l *line) onTheWay() (amount int64) {
 	return amount
 }
 
-// lowerShares takes what is missing below a limit. A namespace that was refused keeps its fair part, unless all is true.
+// lowerShares takes what is missing below a limit. A namespace that keeps what it has for a refusal keeps its fair part, unless all is
+// true.
 func (l *line) lowerShares(missing int64, all bool) {
 	if missing <= 0 {
 		return
@@ -123,7 +124,7 @@ func (l *line) lowerShares(missing int64, all bool) {
 			continue
 		}
 		amount := c.share - c.used
-		if c.of.pending && !all {
+		if c.of.keeps && !all {
 			amount -= c.fairPart()
 		}
 		if amount > 0 {

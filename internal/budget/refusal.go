@@ -55,6 +55,9 @@ func parseAmounts(text string) Amounts {
 	list := corev1.ResourceList{}
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, _ := strings.Cut(part, "=")
+		if HasLongExponent([]byte(value)) {
+			return nil // who may create Events may write anything here
+		}
 		quantity, err := resource.ParseQuantity(value)
 		if err != nil || quantity.Sign() <= 0 {
 			return nil

@@ -153,10 +153,12 @@ func TestParseRefusal(t *testing.T) {
 	for message, want := range map[string]budget.Amounts{
 		`pods "x" is forbidden: exceeded quota: hrq.tenancy.warren.dev, requested: pods=1,requests.cpu=1500m, used: pods=2, limited: pods=2`: {
 			pods: 1, cpu: 1500},
-		`exceeded quota: hrq.tenancy.warren.dev, requested: pods=-1, used: pods=2`: units,
-		`exceeded quota: hrq.tenancy.warren.dev, spoken of otherwise`:              units,
-		`exceeded quota: mine, requested: pods=1, used: pods=2, limited: pods=2`:   nil,
-		`pods "x" is forbidden: violates PodSecurity`:                              nil,
+		`exceeded quota: hrq.tenancy.warren.dev, requested: pods=-1, used: pods=2`:            units,
+		`exceeded quota: hrq.tenancy.warren.dev, spoken of otherwise`:                         units,
+		`exceeded quota: hrq.tenancy.warren.dev, requested: pods=1e-2000000000, used: pods=2`: units,
+		`exceeded quota: hrq.tenancy.warren.dev, requested: pods=1e99, used: pods=2`:          {pods: math.MaxInt64 / 1024},
+		`exceeded quota: mine, requested: pods=1, used: pods=2, limited: pods=2`:              nil,
+		`pods "x" is forbidden: violates PodSecurity`:                                         nil,
 	} {
 		if diff := cmp.Diff(want, budget.ParseRefusal(message, hard)); diff != "" {
 			t.Errorf("%s: %s", message, diff)

@@ -259,7 +259,7 @@ featureGates: {Foo: true}
 		`inheritance.labels: key "labels" already set`,
 		"subNamespaces.namingPolicies[0].match: Invalid value: \"(\": must be a Go regexp: error parsing regexp: missing closing ): `(`",
 		`propagation.kinds[0].mode: Invalid value: "all": must be OptIn, All or Remove`,
-		`featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are PropagateGenerated`,
+		`featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are BudgetMetrics, PropagateGenerated`,
 		`inheritance.labels[0]: Invalid value: "a[": must be a pattern of path.Match: syntax error in pattern`,
 	}
 	t.Run("SUB-F1 six mistakes in a file are six lines, each with its path", func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 // knownGates are all feature gates with their defaults.
 var knownGates = map[string]bool{
 	config.PropagateGenerated: false,
+	config.BudgetMetrics:      false,
 }
 
 func defaultFeatureGates() map[string]bool { return maps.Clone(knownGates) }

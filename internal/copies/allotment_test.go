@@ -286,3 +286,51 @@ func TestLimitsOfOneTreeCostNoWalkOverAll(t *testing.T) {
 		}
 	})
 }
+
+// A source of 1,000 bytes has three copies, and shrinks. Three copies of 500 bytes of a younger source fit only after that.
+func TestASourceThatShrinks(t *testing.T) {
+	for name, end := range map[string]func(w *copies.World, slot copies.Slot){
+		"PROP-L20 copies of a source that shrinks count as before until the last one is written anew": func(w *copies.World, slot copies.Slot) {
+			writeCopy(w, slot, w.Plan(slot))
+		},
+		"PROP-L20 copies of a source that shrinks count as before until the last one is deleted": func(w *copies.World, slot copies.Slot) {
+			w.DeleteCopy(slot)
+		},
+		"PROP-L20 copies of a source that shrinks and grows again count as all of them are": func(w *copies.World, slot copies.Slot) {
+			resize(w, 3, 200)
+			for _, namespace := range []string{"a", "a1", "b"} {
+				writeCopy(w, slot.At(namespace), w.Plan(slot.At(namespace)))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world(limited(-1, 3000), aged("acme", 1))
+			resize(w, 1, 1000)
+			carryOut(w, "a", "a1", "b")
+			aged("acme", 2, func(s *copies.Source) { s.Size = 500 })(w)
+			resize(w, 2, 100)
+			s1, s2 := in("a", secret, "s1"), in("a", secret, "s2")
+			for _, namespace := range []string{"a", "a1"} {
+				writeCopy(w, s1.At(namespace), w.Plan(s1.At(namespace)))
+				if got := w.Plan(s2); got.Reason != v1alpha1.ReasonLimitExceeded {
+					t.Errorf("after the write in %s, a copy of 1,000 bytes exists, and the plan of s2 is %v", namespace, got)
+				}
+			}
+			if end(w, s1.At("b")); w.Plan(s2).Verb != copies.Create {
+				t.Errorf("got %v, want a copy: there is room", w.Plan(s2))
+			}
+		})
+	}
+}
+
+// resize gives source s1 of acme another content, and a size.
+func resize(w *copies.World, n, size int) {
+	aged("acme", 1, func(s *copies.Source) { s.Size, s.Content = size, content("acme", n) })(w)
+}
+
+// writeCopy carries out the action planned for a slot.
+func writeCopy(w *copies.World, slot copies.Slot, a copies.Action) {
+	c := &copies.Copy{UID: "u" + slot.String(), ResourceVersion: "1", From: a.Source.Namespace, Hash: a.Hash, Ours: true, Digest: 1}
+	w.PutCopy(slot, c)
+	w.NoteWritten(a)
+}

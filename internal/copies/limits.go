@@ -24,7 +24,8 @@ import (
 //
 // Bytes are those of the JSON that is written, without what differs from namespace to namespace. A source that was not
 // read yet counts no bytes. So, for a moment after a start, a younger source may take an older one's room. A source that
-// was changed counts as before until it is read. After a start, copies are taken to be as large as their source is then.
+// was changed counts as before until it is read. All copies of a source that shrinks count as before until the last one
+// is written anew. After a start, copies are taken to be as large as their source is then.
 //
 // What a ResourceDistribution writes is not counted: it belongs to cluster admins, and has targets and limits of its
 // own.
@@ -262,7 +263,9 @@ func (a *Allotter) claimsIn(root string) (claims []claim, copies, bytes int64) {
 		}
 		below := slices.Collect(w.Forest.Below(namespace))
 		for p := range places {
-			c := a.claimOf(sourceKey{p.kind, namespace, p.name}, below)
+			key := sourceKey{p.kind, namespace, p.name}
+			a.settleSize(key)
+			c := a.claimOf(key, below)
 			if c.key.isRootRail(root) {
 				// made counts rails, too, but they use up no limit of the tenant.
 				copies -= int64(tally.madeOf[c.key])
@@ -329,8 +332,25 @@ func (c claim) compareAge(other claim) int {
 		cmp.Compare(c.key.name, other.key.name), cmp.Compare(c.key.kind.String(), other.key.kind.String()))
 }
 
-// writtenSize returns the size of one existing copy of a source, in bytes; where that is unknown, the size of a new
-// one.
+// settleSize lowers the recorded size of the copies of a source that has shrunk, once each copy that counts has the
+// present content: until then, some are as large as before. It reports whether the size has changed. A map's order is
+// random, so while many copies are outdated, one of them is soon met.
+func (a *Allotter) settleSize(key sourceKey) (changed bool) {
+	s, written := a.world.Sources.byKey[key], a.world.Copies.tally.written
+	if s == nil || s.Content == "" || written[key] <= s.Size {
+		return false
+	}
+	for in := range a.world.Copies.bySource[key] {
+		if r := a.world.Copies.findRecord(key.slot().At(in.name)); r.counts() && r.content != s.Content {
+			return false
+		}
+	}
+	written[key] = s.Size
+	return true
+}
+
+// writtenSize returns the size of the largest existing copy of a source, in bytes; where that is unknown, the size of a
+// new one.
 func (a *Allotter) writtenSize(key sourceKey) int {
 	return cmp.Or(a.world.Copies.tally.written[key], a.world.Sources.byKey[key].Size)
 }

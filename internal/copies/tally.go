@@ -1,15 +1,11 @@
 package copies
 
-import (
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-)
-
 // tally holds how many copies there are, and how large they are: what exists counts for the limits of a tree. Access
 // copies, and copies that are not ours, are not counted.
 type tally struct {
 	made   map[string]int    // how many copies, by the namespace of the source
 	madeOf map[sourceKey]int // how many copies, by source
-	// written is the size of one existing copy of a source, in bytes, as far as that is known.
+	// written is the size of the largest existing copy of a source, in bytes, as far as that is known.
 	written map[sourceKey]int
 	// orphaned holds, by namespace, the sources that are gone but have copies that count. A count of one tree visits
 	// all of orphaned, and so must not visit the sources of all other trees.
@@ -66,13 +62,12 @@ func (t *tally) recordFoundSize(source sourceKey, size int) (changed bool) {
 	return true
 }
 
-// recordWrittenSize records the size of a copy that was written from s as s is now. changed reports that the recorded
-// size differs from the one before. In mode create, older copies may be larger, so the largest size counts.
-func (t *tally) recordWrittenSize(source sourceKey, s *Source) (changed bool) {
-	size := t.written[source]
-	if size == s.Size || s.Mode == v1alpha1.ModeCreate && size > s.Size {
+// recordWrittenSize records the size of a copy of a source that was written. Older copies may be larger, so the largest
+// size counts; see Allotter.settleSize. changed reports that the recorded size differs from the one before.
+func (t *tally) recordWrittenSize(source sourceKey, size int) (changed bool) {
+	if size <= t.written[source] || t.madeOf[source] == 0 {
 		return false
 	}
-	t.written[source] = s.Size
+	t.written[source] = size
 	return true
 }

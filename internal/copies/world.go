@@ -159,6 +159,9 @@ func (w *World) PutCopy(slot Slot, c *Copy) {
 	}
 	w.Copies.setRecord(slot, now)
 	w.Limits.notePlaced(slot, now, 1)
+	if was != nil && was.content != now.content && w.Limits.settleSize(slot.At(now.from).source()) {
+		w.Limits.queueRecount(now.from)
+	}
 }
 
 // DeleteCopy forgets the copy at slot. With the last copy of a source, it forgets the Loss of that source, too.
@@ -187,13 +190,11 @@ func (w *World) ForgetContent(slot Slot) { w.Sources.At(slot).forgetContent() }
 
 // NoteWritten records that a copy was written, by PutCopy, as an action asked.
 func (w *World) NoteWritten(a Action) {
-	s, changed := w.Sources.At(a.Source), false
-	if s != nil && s.Content == a.Hash.Content {
-		changed = w.Copies.tally.recordWrittenSize(a.Source.source(), s)
-	} else { // the source has gone, or was changed, since the write was planned
-		changed = w.Copies.tally.recordFoundSize(a.Source.source(), a.Size)
-	}
-	if changed {
+	size := a.Size
+	if s := w.Sources.At(a.Source); s != nil && s.Content == a.Hash.Content {
+		size = s.Size
+	} // else the source has gone, or was changed, since the write was planned
+	if w.Copies.tally.recordWrittenSize(a.Source.source(), size) {
 		w.Limits.queueRecount(a.Source.Namespace)
 	}
 }

@@ -45,7 +45,22 @@ func (ws *watches) findFollowed() map[string]types.UID {
 func (ws *watches) isFollowed(namespace string) bool {
 	f := ws.world.Forest
 	n := f.Namespace(namespace)
-	return n != nil && (isInForest(f, namespace) || ws.hasDeparted(namespace, types.UID(n.UID)) || ws.world.Copies.HasUpdatedIn(namespace))
+	return n != nil && (isInForest(f, namespace) || ws.hasDeparted(namespace, types.UID(n.UID)) || ws.writing[namespace] > 0 ||
+		ws.world.Copies.HasUpdatedIn(namespace))
+}
+
+// beginWrite and endWrite count the writes under way in a namespace. A namespace that leaves the forest while a POST is
+// under way is followed until its answer is known, so that the copy can be deleted again.
+func (ws *watches) beginWrite(namespace string) { ws.writing[namespace]++ }
+
+func (ws *watches) endWrite(namespace string) {
+	if ws.writing[namespace]--; ws.writing[namespace] > 0 {
+		return
+	}
+	delete(ws.writing, namespace)
+	if !isInForest(ws.world.Forest, namespace) {
+		ws.emitOutput(FollowSoon{})
+	}
 }
 
 // hasDeparted reports whether namespace has left the forest and may hold copies that no watch has shown. Once the
@@ -84,7 +99,7 @@ func isInForest(f *forest.Snapshot, namespace string) bool {
 
 func (ws *watches) holdsCopies(namespace string) bool {
 	_, departed := ws.departed[namespace]
-	return departed || ws.world.Copies.HasUpdatedIn(namespace)
+	return departed || ws.writing[namespace] > 0 || ws.world.Copies.HasUpdatedIn(namespace)
 }
 
 // setSight records whether a watch shows the objects of a kind in namespace. The kind is narrow: it is watched only

@@ -188,6 +188,7 @@ func (c RemovalChecked) applyTo(s *State) {
 func (c CopyWritten) applyTo(s *State) {
 	// The World comes first, so that all that follows plans with what this write has shown.
 	s.objects.takeResult(c.Slot, c.WriteCopy, c.Result, c.Err)
+	s.watches.endWrite(c.Slot.Namespace)
 	if c.Result.Written != nil {
 		s.rails.noteCount(c.Slot, c.Result.Written)
 	}

@@ -74,6 +74,7 @@ func (t *table) endWatch(role Role, namespace string) {
 
 // beginWrite is called before a write, or a probe, of a slot is requested.
 func (o *objects) beginWrite(slot copies.Slot) *mirror.Flight {
+	o.watches.beginWrite(slot.Namespace)
 	return o.ofKind(slot.Kind).copies.Begin(slot.NamespacedName())
 }
 

@@ -31,3 +31,33 @@ func TestDegradedSaysWhy(t *testing.T) {
 		})
 	}
 }
+
+// In component hardened the operator's rights go, and its watches, once a namespace that has left the forest holds no copies.
+func TestANamespaceThatLeavesWhileACopyIsWritten(t *testing.T) {
+	t.Run("PROP-K30 a namespace that leaves the forest while a copy is written there is followed until the answer "+
+		"has come and the copy is deleted", func(t *testing.T) {
+		s := newScenario(t, acme(), scenarioKinds()...)
+		s.list()
+		s.apply(copyengine.Elected{})
+		s.apply(copyengine.FollowDue{})
+		propagated(at("acme"), 1, update)(s.server)
+		s.readSource("s", "acme")
+		s.start(slotTask(at("b")))
+		left := planted("acme root", "a in acme", "a1 in a", "b", "zeta root", "z in zeta", "tmpl template", "solo")
+		s.apply(s.moved(left, "b"))
+		if words := s.apply(copyengine.FollowDue{}); len(words) > 0 || !s.state.HoldsCopies("b") {
+			t.Fatalf("nothing may be deleted in b any more: %v", words)
+		}
+		s.answer(at("b"))
+		if !s.state.HoldsCopies("b") {
+			t.Fatal("b holds a copy")
+		}
+		s.settle()
+		if _, there := s.server.objects[at("b")]; there || s.state.HoldsCopies("b") {
+			t.Fatalf("the copy exists: %t; HoldsCopies: %t", there, s.state.HoldsCopies("b"))
+		}
+		if words := s.apply(copyengine.FollowDue{}); len(words) != 1 || strings.Contains(words[0], " b,") {
+			t.Errorf("b is followed for ever: %v", words)
+		}
+	})
+}

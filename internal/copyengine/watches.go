@@ -20,6 +20,8 @@ type watches struct {
 	// forest and may hold copies that no watch has shown. Both have the UIDs of the namespaces. The annotation
 	// ancestry, which the operator removes later, shows that a namespace has left.
 	followed, departed map[string]types.UID
+	// writing counts, by namespace, the writes without an answer yet. Each may make a copy that the World does not have.
+	writing map[string]int
 }
 
 // watchedKind is a configured kind, with what its watches show.
@@ -45,7 +47,8 @@ type watchState struct {
 }
 
 func newWatches(c *core, first *firstWork) *watches {
-	ws := &watches{core: c, first: first, kinds: map[schema.GroupKind]*watchedKind{}, departed: map[string]types.UID{}}
+	ws := &watches{core: c, first: first, kinds: map[schema.GroupKind]*watchedKind{}, departed: map[string]types.UID{},
+		writing: map[string]int{}}
 	for _, kind := range c.settings.Kinds {
 		ws.kinds[kind.GroupKind()] = newWatchedKind(kind)
 		if kind.IsNarrow() {

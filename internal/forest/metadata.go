@@ -104,6 +104,7 @@ func wantedNamespace(s *Snapshot, n *Namespace) *Namespace {
 	if place.Kind == None {
 		w.inheritKeys(n, [2]effective{})
 		w.keepLevel(n)
+		delete(w.Labels, v1alpha1.LabelShare)
 		delete(w.Annotations, v1alpha1.AnnotationCascading)
 		delete(w.Annotations, v1alpha1.AnnotationHeldBy)
 		return w

@@ -11,7 +11,8 @@
 //	   about an object that is gone hid the object that came after it.
 //	R4 What is not higher than what the watch has shown of all objects, and is about a place where the watch shows none, is of an object that
 //	   has gone since. A late answer brought a deleted object back for ever.
-//	R5 A list ends what it does not have, except what is newer than the list. An answer may be faster than the list.
+//	R5 A list ends what it does not have, except what is newer than the list; an end that is newer stays remembered. An answer may be
+//	   faster than the list.
 //	R6 The watch's word about the end of an object counts only for that object, and for what is not newer. The name may have been given
 //	   again.
 //	R7 A read that finds nothing ends the object that was known when it began: UIDs never return. About any other it says nothing.
@@ -162,8 +163,9 @@ func (t *Table[O, V]) replace(namespace, version string, all []O) (changes []Cha
 	}
 	for p, left := range t.tracesOf(namespace) {
 		uid, stays := listed[p]
-		if isKept := stays && left.UID == uid || left.openCreation() != nil; !isKept && t.At(p) == nil {
-			delete(t.traces, p)
+		isKept := stays && left.UID == uid || left.Version != "" && forest.IsNewer(left.Version, version)
+		if !isKept && t.At(p) == nil {
+			t.setTrace(p, trace{open: left.openCreation()})
 		}
 	}
 	return changes

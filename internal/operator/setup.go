@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/record"
@@ -183,8 +184,9 @@ func (s *setup) addGuard() error {
 // addBudgets adds the controller of budgets, whether or not component budgets is installed, which gives it its rights.
 func (s *setup) addBudgets() error {
 	s.budgets = budget.New(budget.Options{
-		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), View: s.view, Informers: s.informers, Report: s.tenantReporter.Report,
-		Concurrency: s.workers(),
+		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), View: s.view, PatchNamespace: s.namespaces.Patch, Informers: s.informers,
+		Report:      s.tenantReporter.Report,
+		Concurrency: s.workers(), Metrics: s.config.FeatureEnabled(config.BudgetMetrics),
 	})
 	s.access.AwaitsRails = s.budgets.AwaitsShare
 	return s.budgets.SetupWithManager(s.mgr)
@@ -297,6 +299,7 @@ func (s *setup) addPropagation(context.Context) error {
 		s.tenants.Copies = engine
 		s.tenants.Uncopied = &lnamespace.UncopiedGuardrails{Live: s.mgr.GetAPIReader(), Kinds: uncopiedKinds(s.config, lnamespace.Guardrails)}
 	}
+	s.access.Copies = engine
 	s.access.AwaitsRails = func(root string) bool { return s.budgets.AwaitsShare(root) || engine.AwaitsRails(root) }
 	if s.config.FeatureEnabled(config.PropagateGenerated) {
 		if err := s.addGenerated(); err != nil {
@@ -318,6 +321,8 @@ func (s *setup) reportCopies(namespaces ...string) {
 	if s.tenants != nil {
 		s.tenants.Again(namespaces...)
 	}
+	snapshot := s.view.Snapshot()
+	s.access.Again(slices.DeleteFunc(slices.Clone(namespaces), func(name string) bool { return snapshot.Tenant(name) == nil })...)
 }
 
 // addGenerated adds the Labeller, which turns generated objects into sources that the engine copies.

@@ -113,7 +113,9 @@ func (s *setup) addWebhooks(ctx context.Context, o WebhookOptions) error {
 	if !o.Enabled {
 		return s.mgr.Add(manager.RunnableFunc(s.warnOfTrust))
 	}
-	if err := webhooks.SetupWithManager(s.mgr, webhooks.Options{View: s.view, Config: s.config, Namespace: s.namespace}); err != nil {
+	if err := webhooks.SetupWithManager(s.mgr, webhooks.Options{
+		View: s.view, Config: s.config, Namespace: s.namespace, MakeRoom: s.budgets.MakeRoom,
+	}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
 	if o.files != nil {

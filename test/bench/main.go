@@ -101,7 +101,7 @@ func main() {
 		}
 	case *budgets:
 		measure = func() (bool, error) {
-			return part{measure: measureBudgets, components: []string{"config/components/budgets"}}.measureAlone(ctx, s)
+			return part{measure: measureBudgets, webhooks: true, components: []string{"config/components/budgets"}}.measureAlone(ctx, s)
 		}
 	case *migration:
 		measure = func() (bool, error) { return part{measure: measureMigration, webhooks: true}.measureAlone(ctx, s) }

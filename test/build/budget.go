@@ -32,6 +32,7 @@ func Budgets() []CheckedBudget {
 		divided  = "must be a whole number: only cpu, memory and storage have fractions"
 		counted  = "is not counted by Kubernetes: write requests.NAME for an extended resource, or count/NAME for objects"
 		large    = "must be at most 9007199254740991: the API server refuses larger numbers"
+		exponent = "must have an exponent of at most two digits"
 	)
 	many := v1alpha1.Budget{}
 	for n := range 17 {
@@ -48,6 +49,7 @@ func Budgets() []CheckedBudget {
 		one("requests.example.com/memory", "1.5", divided), one("requests.volcano.sh/vgpu-memory", "8E", large),
 		one("pods", "9007199254740992", large), one("count/pods", "8E", large), one("requests.cpu", "1E", large),
 		one("gold.storageclass.storage.k8s.io/requests.storage", "1E", large),
+		one("memory", "1e1000", exponent), one("pods", "1e2000000000", exponent),
 		{"17 keys", many, "must have at most 16 items"},
 		one("requests.volcano.sh/vgpu-memory", "9007199254740991", ""), one("requests.storage", "8E", ""), one("memory", "7Ei", ""),
 		one("gpu.deviceclass.resource.k8s.io/devices", "4", ""), one("requests.cpu", "9007199254740991", ""),

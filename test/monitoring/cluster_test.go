@@ -49,7 +49,7 @@ func newCluster(t *testing.T) *cluster {
 	world, err := devcluster.Start(t.Context(), devcluster.Options{
 		ControlPlane: controlplane.Options{Users: map[string][]string{exporter: {"system:serviceaccounts",
 			"system:serviceaccounts:warren-system"}}},
-		Components: []string{"config/components/distribution", "config/components/billing-sqlite"},
+		Components: []string{"config/components/distribution", "config/components/billing-sqlite", "config/components/budgets"},
 		Webhooks:   true, PlacesFreely: true, WithoutOperator: true,
 		Operator: devcluster.OperatorOptions{Config: configuration("ledger.db"), Args: []string{"--leader-elect"},
 			Env: []string{"GOMEMLIMIT=900MiB"}},
@@ -69,6 +69,7 @@ func newCluster(t *testing.T) *cluster {
 func configuration(ledger string) string {
 	return `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
+featureGates: {BudgetMetrics: true}
 propagation:
   kinds:
   - {kind: Secret}

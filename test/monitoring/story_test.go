@@ -36,6 +36,7 @@ func (c *cluster) calm() (frames []scrape) {
 	}))
 	c.apply("tenants.yaml")
 	frames = append(frames, c.until("three tenants", func(s scrape) bool { return s.total("warren_lnamespaces", "ready", "True") == 2*3 }))
+	frames = append(frames, c.until("a budget", func(s scrape) bool { return s.total("warren_budget_hard", "resource", "pods") == 10 }))
 	c.apply("trees.yaml")
 	frames = append(frames,
 		c.until("five sub-namespaces", func(s scrape) bool { return s.total("warren_subnamespaces", "ready", "True") == 2*5 }))

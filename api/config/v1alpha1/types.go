@@ -51,7 +51,7 @@ type OperatorConfiguration struct {
 	// LNamespaces are worked on at once, and an eighth as many Namespaces and HierarchyConfigurations. Default 16.
 	Concurrency int `json:"concurrency"`
 
-	// FeatureGates by name. Default: each known gate with its own default.
+	// FeatureGates by name: PropagateGenerated, and BudgetMetrics, which has metrics of the budget of each tenant. Default: both are false.
 	FeatureGates map[string]bool `json:"featureGates"`
 }
 
@@ -167,6 +167,10 @@ type ClientConnection struct {
 
 // PropagateGenerated lets controlled objects of annotated generators become sources.
 const PropagateGenerated = "PropagateGenerated"
+
+// BudgetMetrics has metrics of what each tenant's budget allows and what is used of it. They have the names of tenants, and their number
+// grows with the tenants.
+const BudgetMetrics = "BudgetMetrics"
 
 // FeatureEnabled reports whether the gate is open; one that is not known is not.
 func (c *OperatorConfiguration) FeatureEnabled(gate string) bool { return c.FeatureGates[gate] }

@@ -133,9 +133,15 @@ func (c *call) validateFlags(flags *pflag.FlagSet) error {
 		return fmt.Errorf("--reason %q holds a control character: it must be one line of text", c.reason)
 	case strings.ContainsFunc(c.reason, hidesText):
 		return fmt.Errorf("--reason %+q holds a character that breaks the line or turns the direction of text: write plain text", c.reason)
+	case strings.ContainsFunc(c.reason, isInvisible):
+		return fmt.Errorf("--reason %+q holds a character that no log shows: write plain text", c.reason)
 	}
 	return nil
 }
 
 // hidesText reports whether a log that holds the character would show something else than was written.
 func hidesText(r rune) bool { return unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) }
+
+// isInvisible reports whether the character shows nothing. The two that join letters, or keep them apart, are part of the
+// spelling of some languages.
+func isInvisible(r rune) bool { return unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d' }

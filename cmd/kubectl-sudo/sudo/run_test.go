@@ -67,6 +67,9 @@ func TestRefusals(t *testing.T) {
 		"ACC-P16 a --reason with a line separator is refused": {there,
 			[]string{"--reason", "a\u2028b", "get", "pods"},
 			`--reason "a\u2028b" holds a character that breaks the line or turns the direction of text: write plain text`},
+		"ACC-P27 a --reason with a character that no log shows is refused": {there,
+			[]string{"--reason", "INC\u200b-42", "get", "pods"},
+			`--reason "INC\u200b-42" holds a character that no log shows: write plain text`},
 		"no tenant":          {there, []string{"--tenant=", "get", "pods"}, "--tenant is empty: name a tenant, or leave it out"},
 		"list takes nothing": {there, []string{"--list", "get", "pods"}, `--list takes no COMMAND, but "get" is given`},
 		"no server": {there, []string{"-s", nowhere, "get", "pods"}, "can't reach the API server " + nowhere +

@@ -17,13 +17,13 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
-// exporter is the Deployment in whose pod and container the query runs, managerPath the program there, and managerName
+// exporterName is the Deployment in whose pod and container the query runs, managerPath the program there, and managerName
 // its name on this machine.
 const (
-	exporter    = "deployment/warren-billing-exporter"
-	container   = "exporter"
-	managerPath = "/manager"
-	managerName = "manager"
+	exporterName = "warren-billing-exporter"
+	container    = "exporter"
+	managerPath  = "/manager"
+	managerName  = "manager"
 )
 
 // place is where a query runs.
@@ -46,7 +46,7 @@ func (p place) buildCommand(cmd *cobra.Command, question []string) (path string,
 	}
 	path, err = kubectl.Find()
 	args = append([]string{"exec", "--namespace=" + p.namespace}, kubectl.GivenFlags(cmd.InheritedFlags())...)
-	args = append(args, exporter, "--container="+container, "--", managerPath, "billing")
+	args = append(args, "deployment/"+exporterName, "--container="+container, "--", managerPath, "billing")
 	return path, append(args, question...), err
 }
 
@@ -100,7 +100,7 @@ func describeProblem(said string, exit *exec.ExitError) string {
 	}
 	last := lines[len(lines)-1]
 	switch {
-	case strings.Contains(last, exporter[strings.Index(exporter, "/")+1:]) && strings.Contains(last, "NotFound"):
+	case strings.Contains(last, exporterName) && strings.Contains(last, "NotFound"):
 		return last + ": no billing exporter is deployed in this namespace: deploy component billing-sqlite, billing-postgres or " +
 			"billing-bigquery, name its namespace with --operator-namespace, or read the ledger from this machine with --config"
 	case last == "":

@@ -21,9 +21,11 @@ func TestBudgets(t *testing.T) {
 		status  Status
 		message string
 	}{
-		"none": {nil, OK, "no tenant has a budget"},
-		"all hold": {map[v1alpha1.Reason][]string{v1alpha1.ReasonEnforced: {"shop"}, v1alpha1.ReasonExceeded: {"payments"}}, OK,
-			"the budgets of all tenants hold"},
+		"none":     {nil, OK, "no tenant has a budget"},
+		"all hold": {map[v1alpha1.Reason][]string{v1alpha1.ReasonEnforced: {"shop"}}, OK, "the budgets of all tenants hold"},
+		"QUOTA-99 doctor names the tenants that use more than their budget allows": {
+			map[v1alpha1.Reason][]string{v1alpha1.ReasonEnforced: {"shop"}, v1alpha1.ReasonExceeded: {"payments"}}, OK,
+			"the budgets of all tenants hold; more is used than they allow by payments, so nothing new is admitted there"},
 		"not installed": {map[v1alpha1.Reason][]string{v1alpha1.ReasonNotInstalled: {"payments"}}, Warning,
 			"hard is set for payments, but component budgets is not installed"},
 		"not allowed": {map[v1alpha1.Reason][]string{v1alpha1.ReasonForbidden: {"payments"}}, Warning,

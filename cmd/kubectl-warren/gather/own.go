@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -93,8 +94,8 @@ func ownNamespace(f *forest.Snapshot, node *tree.Node) OwnNamespace {
 
 // FindTops returns the namespaces at which a walk begins for a user who may not list namespaces: the tenants that the
 // user's rights name, those that list the user, and the trees of homes, at least one namespace that the kubeconfig
-// names. In the tree of a home, it is the highest namespace that the user may read. If there are none, the error
-// advises how to name a tenant.
+// names, and of a service account's own namespace. In the tree of a home, it is the highest namespace that the user
+// may read. If there are none, the error advises how to name a tenant.
 func FindTops(ctx context.Context, api client.Client, homes []string, advice string) ([]string, error) {
 	rights, unlooked, err := ownrights.Ask(ctx, api, homes[0])
 	switch {
@@ -103,11 +104,18 @@ func FindTops(ctx context.Context, api client.Client, homes []string, advice str
 	case err != nil:
 		return nil, err
 	}
-	listing, err := tenantsListing(ctx, api)
+	me, err := ownrights.Identify(ctx, api)
+	if err != nil && !failure.Refused(err) {
+		return nil, err
+	}
+	listing, err := tenantsListing(ctx, api, me)
 	if err != nil {
 		return nil, err
 	}
 	tops := slices.Concat(rights.Sudo(), rights.Managed(), listing)
+	if own := SubjectOf(me).Namespace; own != "" { // a service account lives in a namespace
+		homes = append(slices.Clone(homes), own)
+	}
 	for _, home := range homes {
 		top, tenant, err := Climb(ctx, api, home)
 		if err != nil {
@@ -125,7 +133,11 @@ func FindTops(ctx context.Context, api client.Client, homes []string, advice str
 		return nil, NoTopError("you may not list namespaces, and whether your rights name a tenant is not known (" +
 			unlooked + "): " + advice)
 	}
-	return nil, NoTopError("you may not list namespaces, and your rights name no tenant, as those of a user never do: " + advice + ", or " +
+	known := "you may not list namespaces, and your rights name no tenant, as those of a user never do"
+	if named := slices.DeleteFunc(slices.Clone(homes), func(home string) bool { return home == metav1.NamespaceDefault }); len(named) > 0 {
+		known += "; what the kubeconfig names does not exist any more, is in no tree, or is not yours (" + strings.Join(named, ", ") + ")"
+	}
+	return nil, NoTopError(known + ": " + advice + ", or " +
 		"choose a namespace of it by kubectl config set-context --current --namespace=NAMESPACE; a manager knows the names")
 }
 
@@ -161,14 +173,10 @@ func Climb(ctx context.Context, api client.Reader, name string) (top, tenant str
 
 // tenantsListing returns the tenants that list the user, among those whose LNamespace and root namespace the user may
 // read.
-func tenantsListing(ctx context.Context, api client.Client) ([]string, error) {
-	me, err := ownrights.Identify(ctx, api)
-	if err != nil && !failure.Refused(err) {
-		return nil, err
-	}
+func tenantsListing(ctx context.Context, api client.Client, me authenticationv1.UserInfo) ([]string, error) {
 	mine := subjectsOf(me)
 	var listing []string
-	err = ListEach(ctx, api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
+	err := ListEach(ctx, api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
 		tenant := forest.TenantOf(object.(*v1alpha1.LNamespace))
 		if slices.ContainsFunc(mine, func(subject string) bool { return tenant.Listed[subject] }) {
 			listing = append(listing, tenant.Name)

@@ -44,6 +44,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 			"The file lists no people unless --people asks for them. If you may not list namespaces, you see the trees that\n" +
 			"kubectl warren ns finds, or what can be found from the roots that you name.",
 		Example:           "  kubectl warren graph -f forest.html\n  kubectl warren graph payments -o svg -f payments.svg",
+		Annotations:       map[string]string{invocation.InsteadOfNamespace: "name the root of a tree, as in kubectl warren graph payments"},
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	r := &request{output: invocation.AddChoice(cmd, "output", "o", "html", "Output format", "html", "svg", "mermaid")}

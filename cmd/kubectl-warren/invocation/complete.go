@@ -1,11 +1,14 @@
 package invocation
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
@@ -31,14 +34,14 @@ func (inv *Invocation) CompleteFirst(most int) cobra.CompletionFunc {
 	}
 }
 
-// CompleteNamespaces offers the namespaces in trees that are not named yet; none where the user may not list
-// namespaces.
+// CompleteNamespaces offers the namespaces in trees that are not named yet. A user who may not list namespaces is
+// offered those that ns shows.
 func (inv *Invocation) CompleteNamespaces(cmd *cobra.Command, named []string,
 	begun string) ([]string, cobra.ShellCompDirective) {
 	return inv.completeNodes(cmd, named, begun, func(*tree.Node) bool { return true })
 }
 
-// CompleteRoots offers the roots of trees, as values of --tenant; none where the user may not list namespaces.
+// CompleteRoots offers the roots of trees, as values of --tenant.
 func (inv *Invocation) CompleteRoots(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return inv.completeNodes(cmd, nil, begun, func(node *tree.Node) bool { return node.Type == tree.TypeRoot })
 }
@@ -51,6 +54,9 @@ func (inv *Invocation) completeNodes(cmd *cobra.Command, named []string, begun s
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	view, err := gather.Forest(cmd.Context(), api)
+	if failure.Refused(err) {
+		view, err = inv.findOwnForest(cmd.Context(), api)
+	}
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -61,4 +67,14 @@ func (inv *Invocation) completeNodes(cmd *cobra.Command, named []string, begun s
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// findOwnForest reads the trees that a caller can find who may not list namespaces.
+func (inv *Invocation) findOwnForest(ctx context.Context, api client.Client) (tree.View, error) {
+	tops, err := inv.FindTops(ctx, api)
+	if err != nil {
+		return tree.View{}, err
+	}
+	view, _, _, err := gather.WalkFound(ctx, api, tops)
+	return view, err
 }

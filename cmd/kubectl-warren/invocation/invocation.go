@@ -21,5 +21,9 @@ type Invocation struct {
 	Restrict func(client.Client) client.Client
 }
 
-// UsesNamespace is the annotation of commands to which --namespace means something.
-const UsesNamespace = "uses-namespace"
+// UsesNamespace is the annotation of commands to which --namespace means something. InsteadOfNamespace is that of other
+// commands: what to write in its place.
+const (
+	UsesNamespace      = "uses-namespace"
+	InsteadOfNamespace = "instead-of-namespace"
+)

@@ -31,7 +31,7 @@ func markCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return markNamespace(cmd.Context(), inv, args[0], args[1], c)
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 func markNamespace(ctx context.Context, inv *invocation.Invocation, name, parent string, c change.Options) error {

@@ -49,5 +49,5 @@ func setTypeCommand(inv *invocation.Invocation) *cobra.Command {
 		}
 		return change.LabelNamespace(cmd.Context(), inv, args[0], change.Labels{v1alpha1.LabelType: wanted}, c)
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }

@@ -29,7 +29,7 @@ func protectCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return setProtected(cmd.Context(), inv, args[0], !*off, c)
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 func setProtected(ctx context.Context, inv *invocation.Invocation, name string, on bool, c change.Options) error {

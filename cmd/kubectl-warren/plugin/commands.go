@@ -51,6 +51,9 @@ func NewCommand(inv *invocation.Invocation) *cobra.Command {
 		ui.Command(inv), doctor.Command(inv), setup.VetCommand(inv), setup.VersionCommand(inv),
 	)
 	warren.AddCommand(optionsCommand(warren))
+	if err := warren.RegisterFlagCompletionFunc("namespace", inv.CompleteNamespaces); err != nil {
+		panic(err) // asPlugin has added the flag
+	}
 	warren.InitDefaultCompletionCmd()
 	arrangeHelp(warren)
 	for _, group := range append(groups, warren, completionOf(warren)) {
@@ -71,7 +74,10 @@ func completionOf(top *cobra.Command) *cobra.Command {
 
 // asPlugin makes command the top of a plugin whose users type displayName.
 func asPlugin(inv *invocation.Invocation, command *cobra.Command, displayName string) *cobra.Command {
-	command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: displayName}
+	if command.Annotations == nil {
+		command.Annotations = map[string]string{}
+	}
+	command.Annotations[cobra.CommandDisplayNameAnnotation] = displayName
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetIn(inv.Streams.In)
 	command.SetOut(inv.Streams.Out)
@@ -87,10 +93,18 @@ func refuseNamespace(cmd *cobra.Command, words []string) error {
 	if cmd.HasSubCommands() && len(words) > 0 {
 		return nil
 	}
-	if cmd.Flags().Changed("namespace") && cmd.Annotations[invocation.UsesNamespace] == "" {
-		return fmt.Errorf("--namespace is not used by this command")
+	if !cmd.Flags().Changed("namespace") || cmd.Annotations[invocation.UsesNamespace] != "" {
+		return nil
 	}
-	return nil
+	instead := cmd.Annotations[invocation.InsteadOfNamespace]
+	switch {
+	case instead != "":
+	case cmd.Flags().Lookup("tenant") != nil:
+		instead = "name a tree by its root, as in --tenant payments"
+	default:
+		instead = "leave it out"
+	}
+	return fmt.Errorf("--namespace is not used by this command: %s", instead)
 }
 
 // requireSubcommand makes a command that groups others refuse words that it doesn't know. Without words, it does what
@@ -121,6 +135,9 @@ func requireSubcommand(group *cobra.Command) {
 			return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 		}
 		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool" {
+			return fmt.Errorf("invalid argument %q for --%s: must be true or false, or left out", invalid.GetValue(), invalid.GetFlag().Name)
+		}
 		if number := (*strconv.NumError)(nil); errors.As(err, &number) && errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "int" {
 			return fmt.Errorf("invalid argument %q for --%s: must be a whole number", invalid.GetValue(), invalid.GetFlag().Name)
 		}
@@ -140,6 +157,10 @@ func namesFor(group *cobra.Command, word string) (names []string) {
 
 func unknownSubcommand(group *cobra.Command, word string) error {
 	advice := "see " + group.CommandPath() + " --help"
+	if word == "sudo" && !group.HasParent() {
+		return fmt.Errorf("unknown command %q for %q: kubectl sudo is a plugin of its own, and begins the line: kubectl sudo warren …", word,
+			group.CommandPath())
+	}
 	near := namesFor(group, word)
 	if len(near) == 0 {
 		near = group.SuggestionsFor(word) // what is spelled alike

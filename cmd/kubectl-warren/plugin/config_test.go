@@ -29,7 +29,7 @@ func TestConfigValidate(t *testing.T) {
 			answer{1, "", strings.Join([]string{
 				`error: FILE: inheritance.lables: unknown field "inheritance.lables" (known here: annotations, labels, undelegated)`,
 				`error: FILE: labelKeys: unknown field "labelKeys" (use inheritance.labels)`,
-				`error: FILE: featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are PropagateGenerated`, "",
+				`error: FILE: featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are BudgetMetrics, PropagateGenerated`, "",
 			}, "\n")}},
 		"empty": {"", answer{1, "", "error: FILE: the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and " +
 			"kind: OperatorConfiguration\n"}},
@@ -77,7 +77,7 @@ func TestRefusalsAboutConfigurations(t *testing.T) {
 		"no such file":     {"kubectl-warren config validate /nofile", "open /nofile: no such file or directory"},
 		"empty input": {"kubectl-warren config validate -",
 			"-: the file is empty: it must say at least apiVersion: config.tenancy.warren.dev/v1alpha1 and kind: OperatorConfiguration"},
-		"validate with -n": {"kubectl-warren config validate x -n y", "--namespace is not used by this command"},
+		"validate with -n": {"kubectl-warren config validate x -n y", ignored + "leave it out"},
 		"view what":        {"kubectl-warren config view x", `unknown command "x" for "kubectl warren config view"`},
 		"no such command": {"kubectl-warren config check",
 			`unknown command "check" for "kubectl warren config": see kubectl warren config --help`},

@@ -10,7 +10,7 @@ func TestRefusalsAboutNamespaces(t *testing.T) {
 		"a type of a wrong name": {"kubectl-warren set-type x.y root", `invalid namespace name "x.y"` + noName},
 		"describe nothing":       {"kubectl-warren describe", "name one namespace, not 0: kubectl warren describe NAMESPACE"},
 		"describe two":           {"kubectl-warren describe a b", "name one namespace, not 2: kubectl warren describe NAMESPACE"},
-		"describe with -n":       {"kubectl-warren describe a -n b", "--namespace is not used by this command"},
+		"describe with -n":       {"kubectl-warren describe a -n b", ignored + "leave it out"},
 		"describe a wrong name":  {"kubectl-warren describe A", `invalid namespace name "A"` + noName},
 		"describe in a wrong form": {"kubectl-warren describe a -o wide",
 			`invalid argument "wide" for "-o, --output" flag: must be json, yaml or name`},
@@ -20,7 +20,7 @@ func TestRefusalsAboutNamespaces(t *testing.T) {
 			"NAMESPACE TEMPLATE"},
 		"set a wrong template": {"kubectl-warren template set a b/c", `invalid namespace name "b/c"` + noName},
 		"unset two":            {"kubectl-warren template unset a b", "name one namespace, not 2: kubectl warren template unset NAMESPACE"},
-		"templates with -n":    {"kubectl-warren template list -n a", "--namespace is not used by this command"},
+		"templates with -n":    {"kubectl-warren template list -n a", ignored + "leave it out"},
 		"a wrong template":     {"kubectl-warren template list A", `invalid namespace name "A"` + noName},
 	})
 }

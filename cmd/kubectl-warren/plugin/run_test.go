@@ -29,7 +29,10 @@ func run(t *testing.T, line ...string) answer {
 	return answer{status, out.String(), errOut.String()}
 }
 
-const nowhere = "https://127.0.0.1:1"
+const (
+	ignored = "--namespace is not used by this command: "
+	nowhere = "https://127.0.0.1:1"
+)
 
 func TestCreateLNS(t *testing.T) {
 	const created = `apiVersion: tenancy.warren.dev/v1alpha1
@@ -134,9 +137,15 @@ func TestRefusals(t *testing.T) {
 			"kubectl-warren config view --mode x", "unknown flag: --mode: see kubectl warren config view --help"},
 		"unknown shell": {"kubectl-warren completion cmd",
 			`unknown command "cmd" for "kubectl warren completion": see kubectl warren completion --help`},
-		"unknown flag":            {"kubectl-warren tree --foo", "unknown flag: --foo: see kubectl warren tree --help"},
-		"namespace on tree":       {"kubectl-warren tree -n x", "--namespace is not used by this command"},
-		"namespace on create lns": {"kubectl-create-lns x -n x", "--namespace is not used by this command"},
+		"SUB-X44 sudo after kubectl warren is refused with the right order": {"kubectl-warren sudo tree",
+			`unknown command "sudo" for "kubectl warren": kubectl sudo is a plugin of its own, and begins the line: kubectl sudo warren …`},
+		"SUB-X22 a flag that is true or false, as --watch is, is refused with this rule": {"kubectl-warren get cm --watch=x",
+			`invalid argument "x" for --watch: must be true or false, or left out`},
+		"unknown flag": {"kubectl-warren tree --foo", "unknown flag: --foo: see kubectl warren tree --help"},
+		"SUB-X41 a command that does not use --namespace names what to write instead: the root of a tree": {"kubectl-warren tree -n x",
+			ignored + "name the root of a tree, as in kubectl warren tree payments"},
+		"SUB-X41 a command that makes an LNamespace refuses --namespace and names the one that makes a sub-namespace": {
+			"kubectl-create-lns x -n x", ignored + "an LNamespace is in no namespace, and kubectl warren create makes a sub-namespace"},
 		"output": {"kubectl-warren tree -o xml",
 			`invalid argument "xml" for "-o, --output" flag: must be json, yaml, name or wide`},
 		"dry run": {"kubectl-create-lns x --dry-run=yes",
@@ -151,7 +160,7 @@ func TestRefusals(t *testing.T) {
 		"bad root": {"kubectl-warren tree a/b -s " + nowhere,
 			`invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
 		"get nothing":        {"kubectl-warren get", "name one kind, or several with commas between, not 0: kubectl warren get KIND[,KIND…]"},
-		"get in a namespace": {"kubectl-warren get pods -n x", "--namespace is not used by this command"},
+		"get in a namespace": {"kubectl-warren get pods -n x", ignored + "name a tree by its root, as in --tenant payments"},
 		"get of a wrong name": {"kubectl-warren ns --tenant a/b -s " + nowhere,
 			`--tenant: invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
 		"get in a wrong format": {"kubectl-warren get pods -o xml -s " + nowhere,
@@ -160,7 +169,7 @@ func TestRefusals(t *testing.T) {
 		"SUB-X22 a flag that needs a number, as --depth does, is refused with this rule": {"kubectl-warren graph --depth x",
 			`invalid argument "x" for --depth: must be a whole number`},
 		"access of nobody":    {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
-		"access, a namespace": {"kubectl-warren access a -n b", "--namespace is not used by this command"},
+		"access, a namespace": {"kubectl-warren access a -n b", ignored + "leave it out"},
 		"access, a wrong name": {"kubectl-warren access a/b",
 			`invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
 		"set nothing": {"kubectl-warren set x",

@@ -29,7 +29,7 @@ func TestRefusalsAboutSubNamespaces(t *testing.T) {
 		"delete in a wrong parent": {"kubectl-warren delete a -n b.c", `invalid namespace name "b.c"` + noName},
 		"move where": {"kubectl-warren move a",
 			"name a sub-namespace and its new parent, not 1: kubectl warren move NAME PARENT"},
-		"move with -n":       {"kubectl-warren move a b -n c", "--namespace is not used by this command"},
+		"move with -n":       {"kubectl-warren move a b -n c", ignored + "leave it out"},
 		"move, a wrong name": {"kubectl-warren move a B", `invalid namespace name "B"` + noName},
 		"graft where": {"kubectl-warren graft a",
 			"name a namespace and its new parent, not 1: kubectl warren graft NAMESPACE PARENT"},

@@ -3,6 +3,8 @@
 package quota
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
@@ -34,20 +36,25 @@ func Commands(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	output := invocation.AddFormat(cmd, "Output format")
+	tenant := inv.AddTenant(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("namespace") {
+			if *tenant != "" {
+				return errors.New("--namespace and --tenant don't go together: --namespace shows one share, --tenant the limits of a tree")
+			}
 			return showShare(cmd, inv, *inv.Flags.Namespace, output.Value)
 		}
 		api, err := inv.Connect()
 		if err != nil {
 			return err
 		}
-		all, err := readAll(cmd.Context(), inv, api)
+		all, err := readAll(cmd.Context(), inv, api, *tenant)
 		switch {
 		case err != nil:
 			return err
 		case len(all) == 0 && output.Value == "":
-			terminal.Fprintln(inv.Streams.ErrOut, "No limits found.")
+			terminal.Fprintln(inv.Streams.ErrOut,
+				"No limits found: a cluster admin sets those of a tenant, in spec.limits.hard of its LNamespace")
 			return nil
 		}
 		return inv.PrintReport(output.Value, all, limitsDocument{invocation.DocumentOf("Limits"), all})

@@ -12,29 +12,20 @@ import (
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/budget"
 )
-
-// stated are the keys of a ResourceQuota that each container of a pod must state, with the resource. Kubernetes demands no others
-// (validationSet in pkg/quota/v1/evaluator/core/pods.go).
-var stated = map[corev1.ResourceName]struct {
-	resource corev1.ResourceName
-	isLimit  bool
-}{
-	"cpu": {"cpu", false}, "requests.cpu": {"cpu", false}, "limits.cpu": {"cpu", true},
-	"memory": {"memory", false}, "requests.memory": {"memory", false}, "limits.memory": {"memory", true},
-}
 
 // ListUndefaulted returns the keys of a share for which a pod that does not state them is refused, because no LimitRange of the namespace
 // has a default.
 func ListUndefaulted(hard corev1.ResourceList, ranges []corev1.LimitRange) (all []corev1.ResourceName) {
 	for _, key := range slices.Sorted(maps.Keys(hard)) {
-		if needed, isStated := stated[key]; isStated && !slices.ContainsFunc(ranges, func(r corev1.LimitRange) bool {
+		if needed, isLimit := budget.StatedBy(key); needed != "" && !slices.ContainsFunc(ranges, func(r corev1.LimitRange) bool {
 			return slices.ContainsFunc(r.Spec.Limits, func(item corev1.LimitRangeItem) bool {
 				defaults := item.DefaultRequest // the API server fills it from default and min
-				if needed.isLimit {
+				if isLimit {
 					defaults = item.Default
 				}
-				_, has := defaults[needed.resource]
+				_, has := defaults[needed]
 				return has && item.Type == corev1.LimitTypeContainer
 			})
 		}) {

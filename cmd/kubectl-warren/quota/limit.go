@@ -74,17 +74,20 @@ func (all *Limits) addQuota(object client.Object) {
 	*all = append(*all, l)
 }
 
-// readAll lists all limits. If the user may not, it reads those of the trees that the user can find.
-func readAll(ctx context.Context, inv *invocation.Invocation, api client.Client) (Limits, error) {
+// readAll lists all limits. If tenant names a tree, or the user may not list all, it reads those of that tree, or of the trees that the
+// user can find.
+func readAll(ctx context.Context, inv *invocation.Invocation, api client.Client, tenant string) (Limits, error) {
 	all := Limits{}
-	err := gather.ListEach(ctx, api, &v1alpha1.LNamespaceList{}, all.addTenant)
-	if err == nil {
-		err = all.listQuotas(ctx, api, "")
+	if tenant == "" {
+		err := gather.ListEach(ctx, api, &v1alpha1.LNamespaceList{}, all.addTenant)
+		if err == nil {
+			err = all.listQuotas(ctx, api, "")
+		}
+		if !failure.Refused(err) {
+			return all, err
+		}
 	}
-	if !failure.Refused(err) {
-		return all, err
-	}
-	own, err := inv.FindOwn(ctx, "")
+	own, err := inv.FindOwn(ctx, tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +146,9 @@ func (all Limits) findTightest(key corev1.ResourceName) (found *Limit) {
 
 // Write writes the limits as a table, and then those that the user may not read.
 func (all Limits) Write(w io.Writer) error {
+	if !slices.ContainsFunc(all, func(l *Limit) bool { return l.Kind != "" }) {
+		return all.writeNone(w)
+	}
 	table := printers.GetNewTabWriter(w)
 	fmt.Fprintln(table, "LIMIT\tRESOURCE\tHARD\tUSED\tFREE\tREASON")
 	for _, l := range all {
@@ -155,6 +161,19 @@ func (all Limits) Write(w io.Writer) error {
 		return err
 	}
 	return all.writeUnread(w)
+}
+
+// writeNone writes what to do where the user can find no limit, in place of an empty table.
+func (all Limits) writeNone(w io.Writer) error {
+	if _, err := terminal.Fprintf(w, "You may read no limit of these trees:\n"); err != nil {
+		return err
+	}
+	if err := all.writeUnread(w); err != nil {
+		return err
+	}
+	_, err := terminal.Fprintf(w, "What one namespace may use now: kubectl warren quota -n %s. A manager may read the limits of the tenant.\n",
+		all[0].Name)
+	return err
 }
 
 func (all Limits) writeUnread(w io.Writer) (err error) {

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/quota"
+	"github.com/warren-tenancy/warren/internal/budget"
 )
 
 func pods(amount string) corev1.ResourceList {
@@ -35,7 +36,7 @@ func share(limits ...*quota.Limit) *quota.Share {
 const hasOnlyPods = ": invalid resource: must be one that the share of pay-web has, which is pods=12: ask for these"
 
 func TestSentences(t *testing.T) {
-	const grows = ": the share grows when a controller is refused, or: kubectl warren quota ask -n pay-web pods=1"
+	const grows = ": the share grows when more is created; if that is refused: kubectl warren quota ask -n pay-web pods=1"
 	uncounted := share(tenant("100", "97", "3"))
 	uncounted.Counted = nil
 	for name, c := range map[string]struct {
@@ -66,13 +67,18 @@ func TestAUserWhoMayReadNoLimit(t *testing.T) {
 	full.Lacking = "pods: tenant payments had used 12 of 12 when 1 was needed: delete something, or ask a manager (User mia)"
 	roomy := share()
 	roomy.Used, roomy.Lacking = pods("11"), full.Lacking
+	told := share()
+	told.Told = budget.ReadTold(`{"at":"2026-11-30T10:52:31Z","used":{"pods":"37"},"hard":{"pods":"100"}}`)
 	for name, c := range map[string]struct{ got, want string }{
 		"QUOTA-75 a user who may read no limit sees what the share tells of the limit that is full, and who can help": {
 			full.Describe(corev1.ResourcePods, resource.MustParse("1")), "pods: 12 used of a share of 12; tenant payments had used 12 of 12 when " +
 				"1 was needed: delete something, or ask a manager (User mia)"},
 		"QUOTA-75 a share that has room again doesn't tell of a limit that was full": {
 			roomy.Describe(corev1.ResourcePods, resource.MustParse("1")),
-			"pods: 11 used of a share of 12: the share grows when a controller is refused, or: kubectl warren quota ask -n pay-web pods=1"},
+			"pods: 11 used of a share of 12: the share grows when more is created; if that is refused: kubectl warren quota ask -n pay-web pods=1"},
+		"QUOTA-102 a user who may read no limit sees what the share tells of use and limit of the tree, and of when that was": {
+			told.Describe(corev1.ResourcePods, resource.MustParse("1")), "pods: 12 used of a share of 12; at 2026-11-30 10:52:31Z the tree had " +
+				"used 37 of 100: the share grows when more is created; if that is refused: kubectl warren quota ask -n pay-web pods=1"},
 		"QUOTA-75 a request that is not served is never answered with the advice to ask": {
 			share().DescribeUnserved(corev1.ResourcePods, resource.MustParse("1")),
 			"pods: 12 used of a share of 12: the operator made no room for 1 within 5s, because others wait for it too, or because it does not " +
@@ -170,4 +176,19 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+func TestLimitsThatNobodyReads(t *testing.T) {
+	t.Run("QUOTA-98 in place of an empty table, quota names the trees whose limits the user may not read, and "+
+		"the next command", func(t *testing.T) {
+		var out bytes.Buffer
+		if err := (quota.Limits{{Name: "payments"}}).Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		want := "You may read no limit of these trees:\nlimit of payments: you may not read it\n" +
+			"What one namespace may use now: kubectl warren quota -n payments. A manager may read the limits of the tenant.\n"
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
 }

@@ -29,7 +29,9 @@ type Share struct {
 	Used    corev1.ResourceList `json:"used"`
 	// Lacking is what the operator wrote into the share when it could not serve a request; "" if it served all.
 	Lacking string `json:"lacking,omitempty"`
-	Limits  Limits `json:"limits"`
+	// Told is what the share tells of the limits above it, as they were when it was written last; nil if it tells nothing.
+	Told   *budget.Told `json:"told,omitempty"`
+	Limits Limits       `json:"limits"`
 	// Holds has, for each resource, the sentence that states what holds.
 	Holds []string `json:"holds"`
 	// Undefaulted are the resources that each container must state, because no LimitRange of the namespace has a default.
@@ -74,8 +76,8 @@ func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
 	err := api.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: budget.QuotaName}, quota)
 	switch {
 	case apierrors.IsNotFound(err):
-		return explained{err, fmt.Sprintf("namespace %s has no share, because it has no ResourceQuota %s: kubectl warren quota lists the "+
-			"limits, and kubectl warren doctor reports whether component budgets is installed", s.Namespace, budget.QuotaName)}
+		return explained{err, fmt.Sprintf("namespace %s has no share, so no limit of a tree holds in it; if one should, a cluster admin "+
+			"finds out by kubectl warren doctor whether component budgets is installed", s.Namespace)}
 	case failure.Refused(err):
 		return explained{err, fmt.Sprintf("you may not read the share of namespace %s, which its users may: kubectl warren quota shows the "+
 			"limits that you may read", s.Namespace)}
@@ -83,7 +85,7 @@ func (s *Share) readQuota(ctx context.Context, api client.Reader) error {
 		return fmt.Errorf("read the share of %s: %w", s.Namespace, err)
 	}
 	s.Hard, s.Counted, s.Used = quota.Spec.Hard, quota.Status.Hard, quota.Status.Used
-	s.Lacking = quota.Annotations[v1alpha1.AnnotationLacking]
+	s.Lacking, s.Told = quota.Annotations[v1alpha1.AnnotationLacking], budget.ReadTold(quota.Annotations[v1alpha1.AnnotationLimits])
 	return nil
 }
 
@@ -97,7 +99,8 @@ func (s *Share) admits(key corev1.ResourceName, needed resource.Quantity) bool {
 
 // Describe states what holds for an object that needs so much of a resource.
 func (s *Share) Describe(key corev1.ResourceName, needed resource.Quantity) string {
-	return s.describe(key, needed, fmt.Sprintf(": the share grows when a controller is refused, or: kubectl warren quota ask -n %s %s=%s",
+	return s.describe(key, needed, fmt.Sprintf(": the share grows when more is created; if that is refused: "+
+		"kubectl warren quota ask -n %s %s=%s",
 		s.Namespace, key, needed.String()))
 }
 
@@ -120,7 +123,7 @@ func (s *Share) describe(key corev1.ResourceName, needed resource.Quantity, next
 	case isLacking && !s.admits(key, needed):
 		return fmt.Sprintf("%s of a share of %s; %s", used, showAmount(s.Counted, key), lacking)
 	default:
-		return fmt.Sprintf("%s of a share of %s%s", used, showAmount(s.Counted, key), next)
+		return fmt.Sprintf("%s of a share of %s%s%s", used, showAmount(s.Counted, key), s.describeTold(key), next)
 	}
 	free, field := limit.Free[key], "a cluster admin to raise spec.limits.hard"
 	if limit.Namespace != "" {
@@ -135,6 +138,18 @@ func (s *Share) describe(key corev1.ResourceName, needed resource.Quantity, next
 	}
 	return fmt.Sprintf("%s of a share of %s; %s has %s of %s free%s", used, showAmount(s.Counted, key), limit, showAmount(limit.Free, key),
 		showAmount(limit.Hard, key), next)
+}
+
+// describeTold tells of the limit above the namespace, to whom may not read it; "" if the share tells nothing of it.
+func (s *Share) describeTold(key corev1.ResourceName) string {
+	if s.Told == nil {
+		return ""
+	}
+	if _, has := s.Told.Hard[key]; !has {
+		return ""
+	}
+	return fmt.Sprintf("; at %s the tree had used %s of %s", s.Told.At.Format("2006-01-02 15:04:05Z"), showAmount(s.Told.Used, key),
+		showAmount(s.Told.Hard, key))
 }
 
 // Write writes what holds, and then the limits that the user may not read.

@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -95,10 +96,7 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 	}
 	switch {
 	case len(unsure) > 0:
-		if slices.Contains(unsure, place) { // if sudo of the namespace's own tenant is unsure, other tenants matter little
-			unsure = []string{place}
-		}
-		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
+		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(keepOwnTenant(unsure, cmp.Or(place, q.Namespace)), ", ")
 		// Only a command that begins with kubectl sudo uses raised rights, so this report doesn't ask with them.
 		if me, err := a.read.readCaller(ctx); err == nil && id.equalsIdentity(me) && len(may) > 0 {
 			result.Note += ", which you may use: kubectl sudo warren why has the answer"
@@ -111,6 +109,15 @@ func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Ca
 		result.Note = id.labelInReports() + " has no sudo for this request"
 	}
 	return result, nil
+}
+
+// keepOwnTenant returns own alone if it is among the tenants whose sudo is unsure: other tenants matter little then. Where
+// the caller may not read the namespace, own is its name, because a root has the name of its tenant.
+func keepOwnTenant(unsure []string, own string) []string {
+	if slices.Contains(unsure, own) {
+		return []string{own}
+	}
+	return unsure
 }
 
 // reasonsWithSudo returns the bindings that allow the request to the impersonated identity, and the pairs that let the

@@ -1,6 +1,9 @@
 package rights
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestSentence(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -18,5 +21,19 @@ func TestSentence(t *testing.T) {
 		if got := why.Describe(); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+func TestKeepOwnTenant(t *testing.T) {
+	for name, c := range map[string]struct{ own, want string }{
+		"ACC-E26 of a root, why knows the tenant by the name, also where a sudoer may not read it: no other sudo matters": {"payments",
+			"payments"},
+		"a namespace of no known tenant": {"default", "orders payments typo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := strings.Join(keepOwnTenant([]string{"orders", "payments", "typo"}, c.own), " "); got != c.want {
+				t.Errorf("it depends on sudo of %s, want %s", got, c.want)
+			}
+		})
 	}
 }

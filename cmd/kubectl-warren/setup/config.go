@@ -12,6 +12,7 @@ import (
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/internal/configfile"
@@ -98,5 +99,5 @@ func viewCommand(inv *invocation.Invocation) *cobra.Command {
 		}
 		return printValidity(inv, name, []byte(text), output.Value, "")
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }

@@ -26,8 +26,10 @@ func cutCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}
 	c := change.AddFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return cutSub(cmd.Context(), inv, args[0], c) }
-	return cmd
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return cutSub(cmd.Context(), inv, args[0], c)
+	}
+	return change.ForAdmins(cmd)
 }
 
 func cutSub(ctx context.Context, inv *invocation.Invocation, name string, c change.Options) error {

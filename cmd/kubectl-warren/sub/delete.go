@@ -111,12 +111,21 @@ func findSub(ctx context.Context, api client.Reader,
 		}
 	}
 	sub, err := gather.ReadSubNamespace(ctx, api, parent, name)
-	if err == nil && sub == nil && namespace != nil {
-		err = fmt.Errorf("namespace %s is %s; then give this command again", name, forest.MissingSub(parent, name))
-	} else if err == nil && sub == nil {
-		err = fmt.Errorf("there is no SubNamespace %s in namespace %s", name, parent)
+	if err == nil && sub == nil {
+		err = describeMissingSub(namespace, parent, name)
 	}
 	return sub, namespace, err
+}
+
+// describeMissingSub says that there is no SubNamespace, and what to do about its namespace; that may be nil.
+func describeMissingSub(namespace *metav1.PartialObjectMetadata, parent, name string) error {
+	switch {
+	case namespace == nil:
+		return fmt.Errorf("there is no SubNamespace %s in namespace %s", name, parent)
+	case namespace.DeletionTimestamp != nil:
+		return fmt.Errorf("namespace %s is being deleted already: kubectl warren describe %s shows what it still holds", name, name)
+	}
+	return fmt.Errorf("namespace %s is %s; then give this command again", name, forest.MissingSub(parent, name))
 }
 
 // letCascade sets allowCascadingDeletion on a namespace and prints that at once: the field stays set even if the

@@ -30,7 +30,7 @@ func graftCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return graftSub(cmd.Context(), inv, args[0], args[1], c)
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent string, c change.Options) error {

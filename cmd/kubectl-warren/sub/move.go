@@ -49,7 +49,7 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 		}
 		return change.PrintRelabelled(inv, m.namespace, m.changed, c, "moved")
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 // move takes a sub-namespace from one parent to another.

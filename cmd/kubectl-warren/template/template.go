@@ -83,7 +83,7 @@ func setCommand(inv *invocation.Invocation) *cobra.Command {
 		}
 		return referenceTemplate(cmd.Context(), inv, args[0], args[1], c)
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 // unsetCommand is the command "template unset NS".
@@ -102,7 +102,7 @@ func unsetCommand(inv *invocation.Invocation) *cobra.Command {
 		}
 		return referenceTemplate(cmd.Context(), inv, args[0], "", c)
 	}
-	return cmd
+	return change.ForAdmins(cmd)
 }
 
 // referenceTemplate makes a namespace reference a template, or none.

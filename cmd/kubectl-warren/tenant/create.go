@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/ownrights"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -41,6 +42,9 @@ func CreateCommand(inv *invocation.Invocation) *cobra.Command {
 			"sudoer of a tenant that would have none.",
 		Example: "  kubectl warren create-lns payments --manager mia --user alice --user-group pay-devs --sudoer bob --cost-center 4711\n" +
 			"  kubectl warren create-lns payments --user-serviceaccount ci:deployer --dry-run=client -o yaml",
+		Annotations: map[string]string{
+			invocation.InsteadOfNamespace: "an LNamespace is in no namespace, and kubectl warren create makes a sub-namespace",
+		},
 		Args:              invocation.ExactlyAsUsage("one LNamespace"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -76,9 +80,31 @@ func createTenant(ctx context.Context, inv *invocation.Invocation, tenant *newTe
 	if err := tenant.change.ClientFor(api).Create(ctx, lns); apierrors.IsNotFound(err) {
 		return fmt.Errorf("this cluster doesn't serve lnamespaces.%s: install Warren first", v1alpha1.Domain)
 	} else if err != nil {
+		return explainCreation(err)
+	}
+	if err := change.PrintDone(inv, lns, tenant.change, "created"); err != nil {
 		return err
 	}
-	return change.PrintDone(inv, lns, tenant.change, "created")
+	if len(tenant.users.joinSubjects()) > 0 {
+		tellHowToFind(inv, tenant.change, name)
+	}
+	return nil
+}
+
+// explainCreation adds the next step to RBAC's refusal. Those of webhooks and policies have their own.
+func explainCreation(err error) error {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot create resource") {
+		return err
+	}
+	return fmt.Errorf("%w; ask a cluster admin to create the tenant, or for ClusterRole warren:lnamespace-creator", err)
+}
+
+// tellHowToFind tells the caller, who is no user, what the users of a tenant need to know: their rights don't name it.
+func tellHowToFind(inv *invocation.Invocation, c change.Options, tenant string) {
+	if c.IsStored() && !c.PrintsObjects() {
+		terminal.Fprintf(inv.Streams.ErrOut, "Tell its users: kubectl config set-context --current --namespace=%s, then kubectl warren tree\n",
+			tenant)
+	}
 }
 
 // newLNamespace returns the LNamespace that the flags describe.

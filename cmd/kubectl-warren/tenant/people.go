@@ -125,7 +125,13 @@ func (l *listed) changeList(ctx context.Context, inv *invocation.Invocation, nam
 	}
 	lns.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespace"))
 	direction := map[string]string{"add": "added to", "remove": "removed from"}[verb]
-	return change.PrintDone(inv, lns, l.change, fmt.Sprintf("changed: %s %s its %s", subject, direction, l.list.Value))
+	if err := change.PrintDone(inv, lns, l.change, fmt.Sprintf("changed: %s %s its %s", subject, direction, l.list.Value)); err != nil {
+		return err
+	}
+	if verb == "add" && l.list.Value == listUsers {
+		tellHowToFind(inv, l.change, l.tenant)
+	}
+	return nil
 }
 
 func (l *listed) readTenant(ctx context.Context, api client.Client, verb, name string, lns *v1alpha1.LNamespace) error {

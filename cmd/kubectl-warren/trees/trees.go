@@ -32,6 +32,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 			"the roots that you name.\n" +
 			"[s] marks a sub-namespace that belongs to a SubNamespace, (1) a footnote.",
 		Example:           "  kubectl warren tree\n  kubectl warren tree payments -o wide",
+		Annotations:       map[string]string{invocation.InsteadOfNamespace: "name the root of a tree, as in kubectl warren tree payments"},
 		ValidArgsFunction: inv.CompleteNamespaces,
 	}
 	output := AddOutput(cmd)

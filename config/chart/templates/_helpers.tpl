@@ -43,9 +43,10 @@
 {{- /* A pod of a hook, which runs one of the image's programs once: a dict of root, name, command. */}}
 {{- define "warren.hookPod" -}}
 metadata:
-  labels:
-    app.kubernetes.io/name: warren
-    app.kubernetes.io/component: {{ .name }}
+  labels: {{ merge (dict "app.kubernetes.io/name" "warren" "app.kubernetes.io/component" .name) .root.Values.commonLabels | toYaml | nindent 4 }}
+  {{- with .root.Values.commonAnnotations }}
+  annotations: {{ toYaml . | nindent 4 }}
+  {{- end }}
 spec:
   serviceAccountName: warren-{{ .name }}
   restartPolicy: Never
@@ -58,12 +59,13 @@ spec:
     command: {{ toJson .command }}
     terminationMessagePolicy: FallbackToLogsOnError
     securityContext: {{ toYaml .root.Values.controller.securityContext | nindent 6 }}
+    resources: {{ toYaml .root.Values.hookResources | nindent 6 }}
 {{- end }}
 
-{{- /* Who runs a hook, and the way to the API server: a dict of name, hook, rules. All of it goes when the hook has ended. */}}
+{{- /* Who runs a hook, and the way to the API server: a dict of root, name, hook, rules. All of it goes when the hook has ended. */}}
 {{- define "warren.hookAccount" -}}
 {{- $annotations := dict "helm.sh/hook" .hook "helm.sh/hook-weight" "-1" "helm.sh/hook-delete-policy" "before-hook-creation,hook-succeeded" }}
-{{- $metadata := dict "name" (printf "warren-%s" .name) "namespace" "warren-system" "annotations" $annotations "labels" (dict "app.kubernetes.io/name" "warren") }}
+{{- $metadata := dict "name" (printf "warren-%s" .name) "namespace" "warren-system" "annotations" (merge $annotations .root.Values.commonAnnotations) "labels" (merge (dict "app.kubernetes.io/name" "warren") .root.Values.commonLabels) }}
 {{- $clusterMetadata := omit $metadata "namespace" }}
 apiVersion: v1
 kind: ServiceAccount
@@ -101,4 +103,6 @@ spec:
     - {port: 53, protocol: TCP}
     - {port: 443, protocol: TCP}
     - {port: 6443, protocol: TCP}
+    - {port: 8443, protocol: TCP}
+    - {port: 16443, protocol: TCP}
 {{- end }}

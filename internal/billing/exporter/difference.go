@@ -91,7 +91,7 @@ func (t *tracker) planEvents(asked []string, latest map[string]time.Time, comple
 	doubtful := t.guardEnds(holdFor)
 	p := billing.Plan{Cluster: t.clusterID, Latest: latest, CompleteUntil: completeUntil}
 	kept := map[string][]billing.State{}
-	t.sending = map[string][]billing.State{}
+	t.sending, t.openBefore = map[string][]billing.State{}, map[string]billing.Open{}
 	for name, states := range t.states {
 		if t.isBeginning(name, states) && !wasAsked[name] { // it came just now
 			kept[name] = states
@@ -118,7 +118,7 @@ func (t *tracker) planEvents(asked []string, latest map[string]time.Time, comple
 func (t *tracker) planStates(p billing.Plan, name string, states []billing.State) []billing.Event {
 	pending := billing.Pending{Namespace: name, States: states}
 	if open, is := t.open[name]; is {
-		pending.Open = &open
+		pending.Open, t.openBefore[name] = &open, open
 	}
 	events, open := p.Events(pending)
 	if open == nil {
@@ -166,10 +166,13 @@ func (t *tracker) guardEnds(holdFor time.Duration) map[string]bool {
 func (t *tracker) recordSent(refused []billing.Refused) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.takeBack(refused)
 	for _, event := range t.unsent {
-		delete(t.refused, event.Namespace)
+		if known := t.refused[event.Namespace]; event.Op == billing.Set || event.TenantUID == known.tenantUID {
+			delete(t.refused, event.Namespace)
+		} // else a former tenant's period has ended, and what was refused is still refused
 	}
-	t.unsent, t.sending = nil, nil
+	t.unsent, t.sending, t.openBefore = nil, nil, nil
 	for _, r := range refused {
 		at, last := r.Event.EffectiveAt, r.Event.EffectiveAt
 		if before, again := t.refusedBefore[r.Event.Namespace]; again && before.at.Before(at) {
@@ -183,6 +186,56 @@ func (t *tracker) recordSent(refused []billing.Refused) {
 		}
 		t.refused[r.Event.Namespace] = refusal{r.Event.TenantUID, r.Reason.Error(), at, last}
 	}
+}
+
+// takeBack makes open what the ledger has without the refused events. Where a SET was refused that would have ended the
+// period of a former tenant, it records an END of that period with the same date. An END has no content, so the ledger
+// takes it: the former tenant pays no longer, also if the namespace is deleted before the SET is accepted.
+func (t *tracker) takeBack(refused []billing.Refused) {
+	isRefused, concerned := map[string]bool{}, map[string]bool{}
+	for _, r := range refused {
+		isRefused[r.Event.ID], concerned[r.Event.Namespace] = true, true
+	}
+	ended := map[string]time.Time{}
+	for name := range concerned {
+		delete(t.open, name)
+		if before, is := t.openBefore[name]; is {
+			t.open[name] = before
+		}
+	}
+	for _, event := range t.unsent {
+		if name := event.Namespace; concerned[name] {
+			ended[name] = t.followEvent(event, isRefused[event.ID], ended[name])
+		}
+	}
+	for name, at := range ended {
+		if open, is := t.open[name]; is && !at.IsZero() {
+			end := billing.State{At: at, Watched: true, Deleted: true, Left: open.TenantUID}
+			t.states[name] = append([]billing.State{end}, t.states[name]...)
+			t.recorded++
+		}
+	}
+}
+
+// followEvent makes open what the ledger has after one event. It returns when the open period has ended by a SET that
+// was refused: ended, the time of the event, or zero.
+func (t *tracker) followEvent(event billing.Event, refused bool, ended time.Time) time.Time {
+	var open *billing.Open
+	if known, is := t.open[event.Namespace]; is {
+		open = &known
+	}
+	switch {
+	case !refused:
+		if open = event.Follow(open); open == nil {
+			delete(t.open, event.Namespace)
+		} else {
+			t.open[event.Namespace] = *open
+		}
+		return time.Time{}
+	case ended.IsZero() && event.EndsOther(open):
+		return event.EffectiveAt
+	}
+	return ended
 }
 
 // findCompleteness returns settled, or the time of the earliest change that the ledger lacks if that is earlier.

@@ -131,3 +131,54 @@ func TestARefusedMoveKeepsItsTime(t *testing.T) {
 		}
 	})
 }
+
+// The SET of the new tenant would have ended the period of the former one. It is refused, and no second one will follow.
+func TestARefusedMoveOfANamespaceThatIsDeleted(t *testing.T) {
+	for name, comparison := range map[string]bool{
+		"BILL-94 the former tenant pays for a namespace until it has moved, although the ledger refuses the change and the namespace " +
+			"is deleted at once": false,
+		"BILL-94 the former tenant pays for a namespace until it has moved, although the ledger refuses the change and the namespace " +
+			"is deleted later": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"))
+			began := x.clock.Now()
+			x.tracker.takeChange(&tenantFacts{name: "other", uid: "t2", generation: 1, since: began, costCenter: "bad"}, false)
+			other := root("other", "o1", "", began)
+			other.owner, other.Labels = "t2", map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}
+			x.see()
+			x.runDue(t.Context())
+			x.exec(t, "CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.tenant_uid = 't2' AND NEW.op = 'SET' "+
+				"BEGIN SELECT RAISE(ABORT, 'not this one'); END")
+			moved := began.Add(time.Minute)
+			x.clock.SetTime(moved)
+			x.tracker.takeChange(other, false)
+			x.tracker.takeChange(root("pay-7", "n7", "other", began), false)
+			x.see()
+			if comparison {
+				x.runDue(t.Context())
+				if c := (&reporter{keeper: x.keeper, clock: x.clock}).readSituation().buildCondition("t2", time.Hour); c == nil ||
+					c.Reason != string(v1alpha1.ReasonInvalidData) {
+					t.Errorf("the new tenant is told %+v", c)
+				}
+				if at := x.watermark(t); at.After(moved) {
+					t.Errorf("complete until %s, though the change of %s is refused", at, moved)
+				}
+			}
+			x.clock.SetTime(moved.Add(10 * time.Minute))
+			x.tracker.takeChange(root("pay-7", "n7", "other", began), true)
+			x.see()
+			x.runDue(t.Context())
+			x.exec(t, "DROP TRIGGER poison") // the root of the new tenant is refused, too
+			x.compareTwice(t)
+			for _, p := range x.history(t) {
+				if p.Namespace == "pay-7" && !p.ValidTo.Equal(moved) {
+					t.Errorf("tenant pay pays for %s until %s, not until %s", p.Namespace, p.ValidTo, moved)
+				}
+			}
+			if at := x.watermark(t); at.Before(moved.Add(time.Hour)) {
+				t.Errorf("complete until %s: the watermark waits for a change that nobody can make any more", at)
+			}
+		})
+	}
+}

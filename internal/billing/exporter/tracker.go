@@ -27,8 +27,8 @@ type tracker struct {
 	// began is when everything that exists had been read; zero until then.
 	began time.Time
 	// open holds the open periods that the ledger has once unsent is in it, by namespace; nil until a comparison has
-	// read them.
-	open map[string]billing.Open
+	// read them. openBefore holds those of the namespaces in unsent that the ledger has without it.
+	open, openBefore map[string]billing.Open
 	// unsent are events that are dated already, and sending the states that they are made of. The events are sent
 	// unchanged until the ledger has them, so a lost answer doubles nothing.
 	unsent  []billing.Event

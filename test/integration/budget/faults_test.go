@@ -210,6 +210,38 @@ var _ = Describe("faults", Ordered, func() {
 			Eventually(ctx, func() int64 { return f.share(ctx, f.root) }).Should(BeNumerically(">=", 60), "it is at work")
 		})
 
+	It("QUOTA-14 a claim beyond the share is refused, and accepted after kubectl warren quota ask",
+		func(ctx SpecContext) {
+			f := plant(ctx, w, amounts("requests.storage", "2Ti"))
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: f.web, Name: "large"}}
+			claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+			claim.Spec.Resources.Requests = corev1.ResourceList{"storage": resource.MustParse("1500Gi")}
+			err := f.Admin().Create(ctx, claim)
+			Expect(isRefused(err)).To(BeTrue(), "%v", err)
+			f.Plugins = world.Plugins
+			stdout, stderr, code := f.Kubectl(ctx, "alice", "warren", "quota", "ask", "-n", f.web, "requests.storage=1500Gi")
+			Expect(code).To(BeZero(), stdout+stderr)
+			Expect(f.Admin().Create(ctx, claim)).To(Succeed(), stdout)
+		})
+
+	It("QUOTA-17 an Event in another form counts as one unit of each resource, and one about another quota as none",
+		func(ctx SpecContext) {
+			f := plant(ctx, w, pods(12))
+			Eventually(ctx, func(g Gomega) { // now no share grows without a refusal
+				for f.Admin().Create(ctx, pod(f.db, "")) == nil {
+				}
+				g.Expect(f.share(ctx, f.root) + f.share(ctx, f.web) + f.share(ctx, f.api) + f.share(ctx, f.db)).To(BeEquivalentTo(12))
+				full, err := f.quota(ctx, f.db)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(full.Status.Used.Pods().Value()).To(Equal(full.Spec.Hard.Pods().Value()))
+			}).Should(Succeed())
+			full := f.share(ctx, f.db)
+			f.refuse(ctx, f.Admin(), f.db, "exceeded quota: theirs, requested: pods=2, used: pods=0, limited: pods=1")
+			Consistently(ctx, func() int64 { return f.share(ctx, f.db) }).WithTimeout(2 * time.Second).Should(Equal(full))
+			f.refuse(ctx, f.Admin(), f.db, "exceeded quota: hrq.tenancy.warren.dev, and more")
+			Eventually(ctx, func() int64 { return f.share(ctx, f.db) }).Should(BeNumerically(">", full))
+		})
+
 	It("QUOTA-31 while no operator runs, creations within a share pass, those beyond it are refused, and deletions pass",
 		func(ctx SpecContext) {
 			f := plant(ctx, w, pods(20))

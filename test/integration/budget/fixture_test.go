@@ -145,15 +145,20 @@ func isRefused(err error) bool {
 
 // create makes a pod as the cluster admin, as a person would: who is refused sends the Event that kubectl warren quota ask sends.
 func (f *fixture) create(ctx context.Context, namespace string) error {
-	var admin client.Client = f.Admin()
-	if len(f.servers) > 0 {
-		admin = f.servers[rand.IntN(len(f.servers))]
-	}
+	admin := f.anyServer()
 	err := admin.Create(ctx, pod(namespace, ""))
 	if isRefused(err) {
 		f.refuse(ctx, admin, namespace, err.Error())
 	}
 	return err
+}
+
+// anyServer returns the admin's client of one of the API servers.
+func (f *fixture) anyServer() client.Client {
+	if len(f.servers) > 0 {
+		return f.servers[rand.IntN(len(f.servers))]
+	}
+	return f.Admin()
 }
 
 // refuse sends the Event of a controller whose object was refused.

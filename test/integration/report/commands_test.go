@@ -185,7 +185,7 @@ var _ = Describe("the commands of reports", func() {
 			"who-can get pods/ -n shop":          "name a verb and a RESOURCE or RESOURCE/NAME, such as: delete secrets/db",
 			"why bob get":                        "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]",
 			"why bob get nosuch.apps":            `the API server has no resource "nosuch.apps": kubectl api-resources lists all resources`,
-			"access payments -n shop":            "--namespace is not used by this command",
+			"access payments -n shop":            "--namespace is not used by this command: leave it out",
 			"who-can get pods -n shop -o nosuch": `invalid argument "nosuch" for "-o, --output" flag: must be json or yaml`,
 		} {
 			out, problems, code := world.Kubectl(ctx, controlplane.Admin, append([]string{"warren"}, strings.Fields(line)...)...)

@@ -58,4 +58,20 @@ var _ = Describe("one's own tenants, with no right to list namespaces", func() {
 			Expect(warren(ctx, "alice", command+" --kubeconfig "+path)).To(Equal(want), command)
 		}
 	})
+
+	It("ACC-E25 the tab key completes a user's own namespaces, also after --namespace, and a manager's tenants; quota --tenant names "+
+		"what a user may not read", func(ctx SpecContext) {
+		config, err := clientcmd.LoadFromFile(world.Kubeconfig("alice"))
+		Expect(err).NotTo(HaveOccurred())
+		config.Contexts[config.CurrentContext].Namespace = "pay-web"
+		path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+		Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+		for _, words := range []string{"tree pay", "quota -n pay", "describe pay"} {
+			line := "__complete " + strings.Replace(words, " ", " --kubeconfig "+path+" ", 1)
+			Eventually(func() string { return warren(ctx, "alice", line) }).WithContext(ctx).
+				Should(HavePrefix("payments\npay-web\n:4"), "%s: once her rights are in the tree", line)
+		}
+		Expect(warren(ctx, "mia", "__complete add x --tenant pay")).To(HavePrefix("payments\n:4"))
+		Expect(warren(ctx, "alice", "quota --tenant payments")).To(HavePrefix("You may read no limit of these trees:\nlimit of payments: "))
+	})
 })

@@ -34,8 +34,8 @@ var _ = Describe("kubectl warren quota", func() {
 			g.Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(share), share)).To(Succeed())
 			g.Expect(share.Status.Hard).To(HaveKey(corev1.ResourcePods))
 		}).WithContext(ctx).Should(Succeed(), "Kubernetes has to count the ResourceQuota")
-		const holds = "pods: 0 used of a share of 0: the share grows when a controller is refused, or: kubectl warren quota ask -n q37-pay-web " +
-			"pods=1"
+		const holds = "pods: 0 used of a share of 0: the share grows when more is created; if that is refused: kubectl warren quota ask -n " +
+			"q37-pay-web pods=1"
 		Expect(w.done(ctx, controlplane.Admin, asAnn("-n", "q37-pay-web")...)).To(HavePrefix(holds + "\n" + unread))
 		Expect(w.done(ctx, controlplane.Admin, asAnn("-n", "q37-pay-web", "-o", "json")...)).To(ContainSubstring(`"kind": "Share"`))
 		Expect(w.fails(ctx, controlplane.Admin, asAnn("ask", "-n", "q37-pay-web", "pods=1")...)).To(ContainSubstring(
