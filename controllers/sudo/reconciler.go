@@ -4,6 +4,7 @@ package sudo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -116,11 +117,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if step.Act == sudo.Nothing {
 			return ctrl.Result{RequeueAfter: step.After}, nil
 		}
-		if err := r.act(ctx, f, step); err != nil && !isOvertaken(err) {
+		err = r.act(ctx, f, step)
+		if step.Act.Gives() && isRefused(err) {
+			return r.reportRefused(ctx, f, step.Act, err)
+		}
+		if err != nil && !isOvertaken(err) {
 			return ctrl.Result{}, err
 		}
 	}
 	return ctrl.Result{RequeueAfter: waitPause}, nil
+}
+
+// isRefused reports that the API server will refuse a write until somebody changes something: a policy, or the namespace.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err)
+}
+
+// reportRefused says in the status why nothing is granted.
+func (r *Reconciler) reportRefused(ctx context.Context, f *sudo.Facts, act sudo.Act, refusal error) (ctrl.Result, error) {
+	why := refusal.Error()
+	if status := apierrors.APIStatus(nil); errors.As(refusal, &status) {
+		why = status.Status().Message
+	}
+	step := sudo.ReportRefused(f, act, why)
+	if step.Act == sudo.Nothing {
+		return ctrl.Result{RequeueAfter: step.After}, nil
+	}
+	if err := r.act(ctx, f, step); err != nil && !isOvertaken(err) {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: step.After}, nil
 }
 
 // isOvertaken reports that the facts were no longer true: they are gathered again.

@@ -45,6 +45,8 @@ const (
 	heldLook = 5 * time.Second
 	// policyLook is the time between two looks at a policy that is not in force.
 	policyLook = 5 * time.Second
+	// refusedLook is the time between two tries of a write that the API server refuses.
+	refusedLook = 5 * time.Second
 )
 
 // Next returns the next step for a request. Facts.Request is never nil.
@@ -247,6 +249,16 @@ func grant(f *Facts) Step {
 		return Step{Act: CreateRole}
 	}
 	return Step{Act: CreateBinding}
+}
+
+// Gives reports whether an act is one of those that give the right.
+func (a Act) Gives() bool { return a == CreateTimer || a == CreateRole || a == CreateBinding }
+
+// ReportRefused returns the step that says why the API server refuses what would give the right, such as a policy of the cluster's or the
+// namespace that is missing. Without a timer nothing is granted, so that is what is missing.
+func ReportRefused(f *Facts, act Act, why string) Step {
+	return writeStatus(f, verdict{v1alpha1.ReasonTimerMissing, fmt.Sprintf("the API server refuses to %s in namespace %s: %s",
+		act, v1alpha1.SudoNamespace, why)}, refusedLook)
 }
 
 func reportGranted(f *Facts) Step {
