@@ -25,7 +25,11 @@ func (r *Reconciler) gatherFacts(ctx context.Context, place types.NamespacedName
 		return nil, err
 	}
 	if !sudo.IsFinished(f.Request) || r.known.hasGrant(f.Request.UID) {
-		if err := r.gatherGrant(ctx, f); err != nil {
+		err := r.gatherGrant(ctx, f)
+		switch {
+		case apierrors.IsForbidden(err): // the Role of the operator went with the namespace
+			f.Blind = describeRefusal(err)
+		case err != nil:
 			return nil, err
 		}
 	}

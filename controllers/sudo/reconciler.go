@@ -135,11 +135,7 @@ func isRefused(err error) bool {
 
 // reportRefused says in the status why nothing is granted.
 func (r *Reconciler) reportRefused(ctx context.Context, f *sudo.Facts, act sudo.Act, refusal error) (ctrl.Result, error) {
-	why := refusal.Error()
-	if status := apierrors.APIStatus(nil); errors.As(refusal, &status) {
-		why = status.Status().Message
-	}
-	step := sudo.ReportRefused(f, act, why)
+	step := sudo.ReportRefused(f, act, describeRefusal(refusal))
 	if step.Act == sudo.Nothing {
 		return ctrl.Result{RequeueAfter: step.After}, nil
 	}
@@ -147,6 +143,14 @@ func (r *Reconciler) reportRefused(ctx context.Context, f *sudo.Facts, act sudo.
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: step.After}, nil
+}
+
+// describeRefusal returns the message of the API server.
+func describeRefusal(err error) string {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
 }
 
 // isOvertaken reports that the facts were no longer true: they are gathered again.

@@ -52,6 +52,9 @@ const (
 // Next returns the next step for a request. Facts.Request is never nil.
 func Next(f *Facts) Step {
 	r := f.Request
+	if f.Blind != "" {
+		return reportBlind(f)
+	}
 	if IsFinished(r) {
 		return finish(f)
 	}
@@ -79,6 +82,9 @@ func IsEnding(f *Facts) bool {
 // NeedsPolicies reports whether Facts.Gap decides about the next step: at the start of a grant, and right before its RoleBinding. Until a
 // request has its approvals, and between these steps, the policies are not read.
 func NeedsPolicies(f *Facts) bool {
+	if f.Blind != "" {
+		return false
+	}
 	if v, _ := judgeRunning(f); !v.isNone() || f.Binding != nil || !judgeGrant(f).isNone() {
 		return false
 	}
@@ -249,6 +255,16 @@ func grant(f *Facts) Step {
 		return Step{Act: CreateRole}
 	}
 	return Step{Act: CreateBinding}
+}
+
+// reportBlind says why nothing is granted while the operator can't see what it has made. What it reported of a right that may be in force,
+// or that has ended, stays.
+func reportBlind(f *Facts) Step {
+	if IsFinished(f.Request) || wasGranted(f.Request) {
+		return Step{After: refusedLook}
+	}
+	return writeStatus(f, verdict{v1alpha1.ReasonTimerMissing, fmt.Sprintf("the operator can't read what it makes in namespace %s: %s. "+
+		"A cluster admin must apply component requests again", v1alpha1.SudoNamespace, f.Blind)}, refusedLook)
 }
 
 // Gives reports whether an act is one of those that give the right.

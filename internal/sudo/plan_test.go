@@ -398,6 +398,25 @@ func TestRefusedWriteIsReported(t *testing.T) {
 	}
 }
 
+func TestBlindOperatorSaysSo(t *testing.T) {
+	const why = "namespace warren-sudo is not the operator's"
+	t.Run("REQ-G15 while the operator can't read what it has made, nothing is granted, and the request says so", func(t *testing.T) {
+		m := asked(decide("mia", v1alpha1.SudoApprove))
+		m.Blind = why
+		if m.settle(t); m.active() != "False TimerMissing" || !strings.Contains(m.message(), why) || m.timers > 0 {
+			t.Errorf("%s: %s, %d timers", m.active(), m.message(), m.timers)
+		}
+		m.Blind = ""
+		if m.settle(t); m.active() != "True Granted" {
+			t.Errorf("Active is %s", m.active())
+		}
+		m.Blind = why
+		if m.settle(t); m.active() != "True Granted" {
+			t.Errorf("a right that may be in force: %s", m.active())
+		}
+	})
+}
+
 func TestApprovalThatIsLostGivesUpTheStart(t *testing.T) {
 	for begun := range 4 { // before startTime, the timer, its UID, the role
 		m := asked(decide("mia", v1alpha1.SudoApprove))

@@ -143,6 +143,6 @@ var _ = Describe("restarts", Ordered, ContinueOnFailure, func() {
 		t.Gone(ctx, namespace)
 		r := t.ask(ctx, "10m")
 		t.approve(ctx, r, "mia")
-		t.says(ctx, r, v1alpha1.ReasonTimerMissing, `namespaces "warren-sudo" not found`)
+		t.says(ctx, r, v1alpha1.ReasonTimerMissing, "the operator can't read what it makes in namespace warren-sudo")
 	})
 })
