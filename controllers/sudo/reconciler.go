@@ -163,7 +163,7 @@ func (r *Reconciler) takeOver(ctx context.Context) error {
 		return nil
 	case <-r.served:
 	}
-	for !r.known.isComplete() {
+	for !r.known.isSettled() {
 		if pause.For(ctx, waitPause) != nil {
 			return nil
 		}
