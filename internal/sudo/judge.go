@@ -182,15 +182,19 @@ func IsOlder(one, than *v1alpha1.SudoRequest) bool {
 	return one.UID < than.UID
 }
 
-// longestComment bounds how much of a comment a condition repeats, in characters.
-const longestComment = 200
+// longestText bounds how much of a text of others a condition repeats, in characters.
+const longestText = 200
+
+func cutText(text string) string {
+	characters := []rune(text)
+	return string(characters[:min(len(characters), longestText)])
+}
 
 func describeComment(d v1alpha1.SudoDecision) string {
 	if d.Comment == "" {
 		return ""
 	}
-	comment := []rune(d.Comment)
-	return ": " + string(comment[:min(len(comment), longestComment)])
+	return ": " + cutText(d.Comment)
 }
 
 func describeRequester(r *v1alpha1.SudoRequest) string {
