@@ -85,3 +85,25 @@ func TestLongFinalizers(t *testing.T) {
 		}
 	})
 }
+
+func TestLeftover(t *testing.T) {
+	binding := func(namespace, uid string) metav1.PartialObjectMetadata {
+		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "b",
+			Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: uid}}}
+	}
+	m := asked(decide("mia", v1alpha1.SudoApprove))
+	bindings := []metav1.PartialObjectMetadata{binding("payments", "tenant"), binding("warren-sudo", "")}
+	if left := FindLeftover(m.Tenant, bindings); left != "" {
+		t.Error(left)
+	}
+	t.Run("REQ-X5 nothing is granted while a RoleBinding of an earlier LNamespace binds the temporary sudoer, too", func(t *testing.T) {
+		m.Leftover = FindLeftover(m.Tenant, append(bindings, binding("lost", "earlier")))
+		if m.settle(t); m.active() != "False GroupInUse" || !strings.Contains(m.message(), "RoleBinding lost/b") || m.Binding != nil {
+			t.Errorf("Active is %s: %s", m.active(), m.message())
+		}
+		m.Leftover = ""
+		if m.settle(t); m.active() != "True Granted" {
+			t.Errorf("Active is %s", m.active())
+		}
+	})
+}

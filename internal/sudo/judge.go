@@ -28,6 +28,9 @@ type Facts struct {
 	Limits  Limits
 	// Gap is why a policy that grants depend on is not in force; "" if all are, or if NeedsPolicies says that it doesn't matter now.
 	Gap string
+	// Leftover is a RoleBinding that the operator wrote for an earlier LNamespace of this name, and that binds the temporary sudoer, too;
+	// "" if there is none, or if NeedsPolicies says that it doesn't matter now.
+	Leftover string
 	// Older are the requests that the same person has made in the tenant before this one.
 	Older []v1alpha1.SudoRequest
 	// The objects of the grant; nil where they don't exist.
@@ -109,6 +112,10 @@ func judgeGrant(f *Facts) verdict {
 	}
 	if f.Gap != "" {
 		return verdict{v1alpha1.ReasonPolicyMissing, f.Gap}
+	}
+	if f.Leftover != "" {
+		return verdict{v1alpha1.ReasonGroupInUse, "RoleBinding " + f.Leftover + " gives the temporary sudoer rights of an earlier LNamespace " +
+			f.Tenant.Name + ": ask a cluster admin to delete it"}
 	}
 	return verdict{}
 }

@@ -96,7 +96,9 @@ func isTimerGenuine(f *Facts) bool {
 }
 
 // isBuiltIn reports whether the controller manager completes a Job.
-func isBuiltIn(controller *string) bool { return controller == nil || *controller == batchv1.JobControllerName }
+func isBuiltIn(controller *string) bool {
+	return controller == nil || *controller == batchv1.JobControllerName
+}
 
 // isRoleGenuine reports whether a Role that has the name of a grant's is one that the operator makes for it.
 func isRoleGenuine(f *Facts) bool {

@@ -43,7 +43,7 @@ const (
 	timerStarts = 5 * time.Second
 	// heldLook is the time between two looks at a right that finalizers of others hold.
 	heldLook = 5 * time.Second
-	// policyLook is the time between two looks at a policy that is not in force.
+	// policyLook is the time between two looks at a policy that is not in force, or at a RoleBinding that is left over.
 	policyLook = 5 * time.Second
 )
 
@@ -194,7 +194,7 @@ func hold(f *Facts, v verdict) Step {
 	if begun && !isFinal(v.reason) {
 		return giveUp(f, v)
 	}
-	if v.reason == v1alpha1.ReasonPolicyMissing {
+	if v.reason == v1alpha1.ReasonPolicyMissing || v.reason == v1alpha1.ReasonGroupInUse {
 		return writeStatus(f, v, policyLook)
 	}
 	return writeStatus(f, v, waitForExpiry(f))
