@@ -112,8 +112,8 @@ var requestRows = []row{
 			refused(zed, "kept as a record", remove("sudorequest ledger/pending"), sweep("sudorequest ledger/*")),
 			refused(temporary, "kept as a record", remove("sudorequest ledger/asked"), sweep("sudorequest ledger/*")),
 		}},
-	{name: "REQ-X19 rob asks in no other name: not as rita, in capitals, with a space, as his group, as a service account, as a sudoers' " +
-		"user, or by a group that is not his", tries: []try{
+	{name: "REQ-X19 rob asks in no other name: not as rita, in capitals, as his group or a service account, or by a group that is not " +
+		"his", tries: []try{
 		refused(rob, ownName,
 			create("sudorequest ledger/mine", asking("rita")), create("sudorequest ledger/mine", asking("Rob")),
 			create("sudorequest ledger/mine", asking("rob ")), create("sudorequest ledger/mine", asking("rоb")), // Cyrillic о
