@@ -71,7 +71,10 @@ func (m *model) manage() {
 		m.Timer.Status.CompletionTime = &at
 		m.Timer.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	}
-	if end := findEnd(m.Timer); !m.Now.Before(end.Time) {
+	if m.Timer.Spec.TTLSecondsAfterFinished == nil {
+		return
+	}
+	if ttl := time.Duration(*m.Timer.Spec.TTLSecondsAfterFinished) * time.Second; !m.Now.Before(m.Timer.Status.CompletionTime.Add(ttl)) {
 		m.Timer, m.Role, m.Binding = nil, deleteHeld(m.Role), deleteHeld(m.Binding)
 	}
 }
