@@ -130,6 +130,17 @@ func (k *known) listGrants() (places []types.NamespacedName) {
 	return places
 }
 
+// listAll returns the places of all requests and grants, the grants first.
+func (k *known) listAll() []types.NamespacedName {
+	places := k.listGrants()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for place := range k.requests.All() {
+		places = append(places, types.NamespacedName{Namespace: place.Namespace, Name: place.Name})
+	}
+	return places
+}
+
 // hasGrant reports whether there may be a timer or a RoleBinding of a request.
 func (k *known) hasGrant(uid types.UID) bool {
 	if !k.isComplete() {

@@ -42,6 +42,9 @@ type Options struct {
 	Served func(context.Context)
 }
 
+// first is reconciled when the controller begins: all that watches had shown before was not queued.
+var first = reconcile.Request{}
+
 // Reconciler grants and ends the right of one SudoRequest. A request names it, or names a grant in SudoNamespace whose SudoRequest is
 // gone.
 type Reconciler struct {
@@ -61,7 +64,7 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	served := make(chan struct{})
 	return &Reconciler{Options: o, known: newKnown(), begun: make(chan struct{}), served: served,
-		isServed: sync.OnceFunc(func() { close(served) })}
+		isServed: sync.OnceFunc(func() { close(served) }), again: requeue.Source[reconcile.Request]{First: []reconcile.Request{first}}}
 }
 
 // SetupWithManager runs the reconciler with mgr.
@@ -105,6 +108,10 @@ const mostSteps = 8
 
 // Reconcile carries out the steps of one request.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if req == first {
+		r.queue(r.known.listAll()...)
+		return ctrl.Result{}, nil
+	}
 	if req.Namespace == v1alpha1.SudoNamespace {
 		return ctrl.Result{}, r.endLost(ctx, types.UID(req.Name))
 	}
@@ -174,8 +181,6 @@ func (r *Reconciler) takeOver(ctx context.Context) error {
 		}
 	}
 	close(r.begun)
-	// Whatever was queued before the watches had shown all.
-	r.queue(r.known.listGrants()...)
 	return nil
 }
 

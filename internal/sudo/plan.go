@@ -147,6 +147,9 @@ func finish(f *Facts) Step {
 		return step
 	}
 	active := meta.FindStatusCondition(f.Request.Status.Conditions, string(v1alpha1.ConditionActive))
+	if f.Request.Status.ObservedGeneration != f.Request.Generation { // a decision came too late
+		return writeStatus(f, verdict{v1alpha1.Reason(active.Reason), active.Message}, 0)
+	}
 	if left := active.LastTransitionTime.Add(f.Limits.HistoryFor).Sub(f.Now); left > 0 {
 		return Step{After: left}
 	}

@@ -36,8 +36,10 @@ func (t *totals) add(r story.Result) {
 
 // String describes the totals in one line.
 func (t totals) String() string {
-	return fmt.Sprintf("%d histories, %.1f virtual hours, %d deeds, %d starts, %d requests, %d deliveries of watches, %d faults", t.Histories,
-		t.Virtual.Hours(), t.Applied, t.Counts.Starts, t.Counts.Requests, t.Counts.Events, t.Counts.Faults)
+	return fmt.Sprintf("%d histories, %.1f virtual hours, %d deeds, %d starts, %d requests, %d deliveries of watches, %d faults; "+
+		"%d questions about sudo, %d answered yes", t.Histories,
+		t.Virtual.Hours(), t.Applied, t.Counts.Starts, t.Counts.Requests, t.Counts.Events, t.Counts.Faults, t.Counts.Questions,
+		t.Counts.Granted)
 }
 
 const mark = "whole totals: "
@@ -64,7 +66,7 @@ func runBatches(t *testing.T, first, histories uint64) {
 	running.SetLimit(runtime.GOMAXPROCS(0))
 	for from := uint64(0); from < histories; from += batch {
 		running.Go(func() error {
-			command := exec.CommandContext(t.Context(), self, "-test.run=TestHistories", "-test.v", "-test.timeout=3h")
+			command := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=3h")
 			command.Env = append(os.Environ(), fmt.Sprint("WHOLE_SEED=", first+from), fmt.Sprint("WHOLE_HISTORIES=", min(batch, histories-from)),
 				"GOMAXPROCS=1")
 			output, err := command.CombinedOutput()

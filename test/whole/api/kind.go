@@ -47,6 +47,7 @@ var builtin = []struct{ groupVersion, kind, resource, traits string }{
 	{"v1", "LimitRange", "limitranges", ""},
 	{"v1", "PersistentVolumeClaim", "persistentvolumeclaims", "status"},
 	{"apps/v1", "Deployment", "deployments", "status counts"},
+	{"batch/v1", "Job", "jobs", "status counts"},
 	{"networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "counts"},
 	{"rbac.authorization.k8s.io/v1", "Role", "roles", ""},
 	{"rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", ""},

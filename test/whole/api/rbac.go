@@ -30,17 +30,22 @@ func (s *Server) AllowedTo(user string, groups []string, a Attributes) bool {
 	if s.isTrusted(user) || slices.Contains(groups, "system:masters") {
 		return true
 	}
+	return s.hasRule(user, groups, a.Namespace, func(r rbacv1.PolicyRule) bool { return ruleAllows(r, a) })
+}
+
+// hasRule reports whether one of the rules that hold for a user in a namespace is wanted.
+func (s *Server) hasRule(user string, groups []string, namespace string, wanted func(rbacv1.PolicyRule) bool) bool {
 	groups = append(groupsOf(user), groups...)
 	for _, binding := range s.Kind(rbacGroup, "clusterrolebindings").All() {
-		if bindsSubject(binding, user, groups) && s.roleAllows(binding, a) {
+		if bindsSubject(binding, user, groups) && slices.ContainsFunc(s.rulesBy(binding), wanted) {
 			return true
 		}
 	}
-	if a.Namespace == "" {
+	if namespace == "" {
 		return false
 	}
 	for _, binding := range s.Kind(rbacGroup, "rolebindings").objects {
-		if binding.GetNamespace() == a.Namespace && bindsSubject(binding, user, groups) && s.roleAllows(binding, a) {
+		if binding.GetNamespace() == namespace && bindsSubject(binding, user, groups) && slices.ContainsFunc(s.rulesBy(binding), wanted) {
 			return true
 		}
 	}
@@ -80,10 +85,10 @@ func bindsSubject(binding *Record, user string, groups []string) bool {
 	return false
 }
 
-func (s *Server) roleAllows(binding *Record, a Attributes) bool {
+func (s *Server) rulesBy(binding *Record) []rbacv1.PolicyRule {
 	kind, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")
 	name, _, _ := unstructured.NestedString(binding.Object, "roleRef", "name")
-	return slices.ContainsFunc(s.rulesOf(kind, binding.GetNamespace(), name), func(r rbacv1.PolicyRule) bool { return ruleAllows(r, a) })
+	return s.rulesOf(kind, binding.GetNamespace(), name)
 }
 
 func (s *Server) rulesOf(kind, namespace, name string) []rbacv1.PolicyRule {
@@ -194,6 +199,15 @@ func (s *Server) review(to route, r Request) Response {
 		review := authorizationv1.SubjectAccessReview{}
 		decodeInto(r.Body, &review)
 		review.Status.Allowed = s.decide(review.Spec.User, review.Spec.Groups, review.Spec.ResourceAttributes)
+		return answer(review)
+	case "selfsubjectrulesreviews": // pkg/watchset asks before it watches a kind in one namespace
+		review := authorizationv1.SelfSubjectRulesReview{}
+		decodeInto(r.Body, &review)
+		s.hasRule(r.User, nil, review.Spec.Namespace, func(rule rbacv1.PolicyRule) bool {
+			review.Status.ResourceRules = append(review.Status.ResourceRules, authorizationv1.ResourceRule{Verbs: rule.Verbs,
+				APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
+			return false
+		})
 		return answer(review)
 	case "selfsubjectreviews":
 		review := authenticationv1.SelfSubjectReview{}

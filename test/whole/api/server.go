@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -21,7 +22,14 @@ type Server struct {
 	uids      int
 	observers []func(Event)
 	continued map[string][]*Record // the rest of each list that was answered in part
+	ahead     time.Duration        // how far its clock is ahead of the operator's
 }
+
+// Now returns the time by the clock of the API server and of the controllers of Kubernetes.
+func (s *Server) Now() time.Time { return time.Now().Add(s.ahead) }
+
+// Advance sets that clock forward, or back if d is negative.
+func (s *Server) Advance(d time.Duration) { s.ahead += d }
 
 // Request is a request to the API server.
 type Request struct {

@@ -61,7 +61,7 @@ func (s *Server) store(k *Kind, old *Record, object *unstructured.Unstructured, 
 	object.SetResourceVersion(strconv.FormatInt(s.revision, 10))
 	r := &Record{Unstructured: object, Kind: k, revision: s.revision}
 	k.objects[r.key()] = r
-	event := Event{Type: watch.Modified, Old: old, New: r, By: by, At: time.Now()}
+	event := Event{Type: watch.Modified, Old: old, New: r, By: by, At: s.Now()}
 	if old == nil {
 		event.Type = watch.Added
 	}
@@ -76,7 +76,7 @@ func (s *Server) remove(r *Record, by string) *Record {
 	last.SetResourceVersion(strconv.FormatInt(s.revision, 10))
 	gone := &Record{Unstructured: last, Kind: r.Kind, revision: s.revision}
 	delete(r.Kind.objects, r.key())
-	s.publish(r.Kind, Event{Type: watch.Deleted, Old: r, New: gone, By: by, At: time.Now()})
+	s.publish(r.Kind, Event{Type: watch.Deleted, Old: r, New: gone, By: by, At: s.Now()})
 	return gone
 }
 

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -44,7 +42,7 @@ func (s *Server) create(k *Kind, namespace string, u *unstructured.Unstructured,
 		return nil, refuse400("resourceVersion should not be set on objects to be created")
 	}
 	u.SetUID(s.newUID())
-	u.SetCreationTimestamp(metav1.NewTime(time.Now()))
+	u.SetCreationTimestamp(metav1.NewTime(s.Now()))
 	u.SetDeletionTimestamp(nil)
 	u.SetManagedFields(nil)
 	if k.hasStatus && k.definition != nil {
@@ -281,7 +279,7 @@ func (s *Server) markDeleted(old *Record, user string) bool {
 	}
 	u := old.DeepCopy()
 	if old.GetDeletionTimestamp() == nil {
-		u.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		u.SetDeletionTimestamp(&metav1.Time{Time: s.Now()})
 		seconds := int64(0)
 		u.SetDeletionGracePeriodSeconds(&seconds)
 		if u.GetGeneration() > 0 {
@@ -299,6 +297,16 @@ func (s *Server) markDeleted(old *Record, user string) bool {
 	s.store(old.Kind, old, u, user)
 	return false
 }
+
+// DeleteForeground deletes an object once the garbage collector has seen to what it owns.
+func (s *Server) DeleteForeground(user string, r *Record) {
+	u := r.DeepCopy()
+	u.SetFinalizers(append(u.GetFinalizers(), Foreground))
+	s.markDeleted(&Record{Unstructured: u, Kind: r.Kind, revision: r.revision}, user)
+}
+
+// Foreground is the finalizer of an object that is deleted after what it owns.
+const Foreground = "foregroundDeletion"
 
 func (s *Server) deleteCollection(to route, r Request) Response {
 	_, o := deletionOf(r)
@@ -326,18 +334,18 @@ func (s *Server) Finalize(ns *Record, user string) {
 	}
 }
 
-// UIDOf returns the UID of the object that an owner reference names, "" if there is none.
-func (s *Server) UIDOf(apiVersion, kind, namespace, name string) types.UID {
+// FindOwner returns the object that an owner reference of an object in a namespace means, nil if there is none.
+func (s *Server) FindOwner(owner metav1.OwnerReference, namespace string) *Record {
 	for _, k := range s.kinds {
-		if k.GroupVersion().String() != apiVersion || k.Kind != kind {
+		if k.GroupVersion().String() != owner.APIVersion || k.Kind != owner.Kind {
 			continue
 		}
 		if !k.Namespaced {
 			namespace = ""
 		}
-		if r := k.Find(namespace, name); r != nil {
-			return r.GetUID()
+		if r := k.Find(namespace, owner.Name); r != nil && r.GetUID() == owner.UID {
+			return r
 		}
 	}
-	return ""
+	return nil
 }

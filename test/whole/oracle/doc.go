@@ -12,6 +12,7 @@ const (
 	Shares     = "shares"
 	People     = "people"
 	Others     = "others"
+	Sudo       = "sudo"
 )
 
 // Finding is something that should not be.

@@ -50,8 +50,8 @@ func CheckPeople(server *api.Server) []Finding {
 	for _, resource := range []string{"rolebindings", "clusterrolebindings"} {
 		for _, r := range server.Kind("rbac.authorization.k8s.io", resource).All() {
 			tenant := r.GetLabels()[domain+"/tenant"]
-			if tenant == "" || r.GetLabels()[domain+"/access"] == "" {
-				continue
+			if access := r.GetLabels()[domain+"/access"]; tenant == "" || access == "" || access == "request" {
+				continue // those of grants are judged by Requests
 			}
 			of := server.Kind(domain, "lnamespaces").Find("", tenant)
 			if of == nil {
@@ -75,6 +75,9 @@ func listed(tenant *api.Record) []string {
 	var users []string
 	for _, list := range []string{"users", "managers", "sudoers"} {
 		users = append(users, usersIn(tenant.Object, "spec", list)...)
+	}
+	for _, list := range []string{"eligible", "approvers"} {
+		users = append(users, usersIn(tenant.Object, "spec", "sudoRequests", list)...)
 	}
 	return users
 }

@@ -72,7 +72,8 @@ func (w *Watcher) checkOthers(e api.Event) {
 // checkPeople finds bindings that name users who were never on a list of the tenant.
 func (w *Watcher) checkPeople(e api.Event) {
 	tenant := e.New.GetLabels()[domain+"/tenant"]
-	if e.Type == watch.Deleted || !strings.HasSuffix(e.New.Kind.Resource, "rolebindings") || e.New.GetLabels()[domain+"/access"] == "" ||
+	access := e.New.GetLabels()[domain+"/access"]
+	if e.Type == watch.Deleted || !strings.HasSuffix(e.New.Kind.Resource, "rolebindings") || access == "" || access == "request" ||
 		tenant == "" {
 		return
 	}

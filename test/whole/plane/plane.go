@@ -1,9 +1,11 @@
 // Package plane is the rest of a control plane for test/whole: the controllers that empty namespaces, collect garbage, count quotas and
-// give each namespace its root certificate, and the admission of objects by ResourceQuotas.
+// give each namespace its root certificate, complete Jobs without pods and delete them after their time, and the admission of objects by
+// ResourceQuotas.
 package plane
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,6 +21,10 @@ type Plane struct {
 	// seen is the revision for which tasks were found.
 	seen  int64
 	tasks []Task
+	// Away is whether the controller manager is down: its admission of objects by quotas is the API server's, and stays.
+	Away bool
+	// wake is when the next finished Job is to be deleted; zero if there is none.
+	wake time.Time
 }
 
 // Task is one step of a controller.
@@ -36,13 +42,17 @@ func New(server *api.Server) *Plane {
 
 // Tasks returns what is to be done now.
 func (p *Plane) Tasks() []Task {
-	if p.seen == p.server.Revision() {
+	if p.Away {
+		return nil
+	}
+	if p.seen == p.server.Revision() && (p.wake.IsZero() || p.server.Now().Before(p.wake)) {
 		return p.tasks
 	}
-	p.seen, p.tasks = p.server.Revision(), nil
+	p.seen, p.tasks, p.wake = p.server.Revision(), nil, time.Time{}
 	p.findNamespaceTasks()
 	p.findGarbage()
 	p.findUncounted()
+	p.findJobTasks()
 	return p.tasks
 }
 
@@ -122,11 +132,12 @@ func (p *Plane) findGarbage() {
 	for _, k := range p.server.Kinds() {
 		for _, r := range k.All() {
 			if len(r.GetOwnerReferences()) == 0 || r.GetDeletionTimestamp() != nil {
+				p.releaseForeground(r)
 				continue
 			}
 			kept := r.GetOwnerReferences()[:0:0]
 			for _, owner := range r.GetOwnerReferences() {
-				if p.server.UIDOf(owner.APIVersion, owner.Kind, r.GetNamespace(), owner.Name) == owner.UID {
+				if of := p.server.FindOwner(owner, r.GetNamespace()); of != nil && !isForeground(of) {
 					kept = append(kept, owner)
 				}
 			}

@@ -78,13 +78,14 @@ func (s *Sim) Knowing() int64 { return s.knows }
 
 func (s *Sim) answer(c *call, done api.Response, why string) {
 	s.logCall(c, done.Code, why)
+	date := s.Server.Now().UTC().Format(http.TimeFormat)
 	if done.Watch == nil {
-		c.answer <- answer{code: done.Code, body: io.NopCloser(bytes.NewReader(done.Body))}
+		c.answer <- answer{code: done.Code, date: date, body: io.NopCloser(bytes.NewReader(done.Body))}
 		return
 	}
 	w := &openWatch{Watch: done.Watch, process: c.process, stream: newStream()}
 	s.watches = append(s.watches, w)
-	c.answer <- answer{code: done.Code, body: w.stream}
+	c.answer <- answer{code: done.Code, date: date, body: w.stream}
 }
 
 func (s *Sim) logCall(c *call, code int, why string) {
@@ -129,6 +130,7 @@ func (s *Sim) BreakWatch() {
 		w := s.watches[s.rand.IntN(len(s.watches))]
 		s.log(w.process.Name, "loses", "its watch of "+w.Kind.Resource)
 		s.endWatch(w, io.ErrUnexpectedEOF)
+		s.troubled = time.Now()
 	}
 }
 

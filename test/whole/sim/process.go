@@ -44,9 +44,10 @@ type Process struct {
 	life   atomic.Int32 // a state
 	ctx    context.Context
 	cancel context.CancelFunc
-	setUp  chan struct{} // closed when Setup has returned
-	synced chan struct{} // closed when the caches have
-	done   chan struct{} // closed when Start has returned
+	setUp  chan struct{}   // closed when Setup has returned
+	leads  <-chan struct{} // closed when it has the Lease
+	synced chan struct{}   // closed when the caches have
+	done   chan struct{}   // closed when Start has returned
 	err    error
 	// unlisted are resources whose lists fail until a time: an API server that has lost one of etcd's shards.
 	unlisted      string
@@ -101,6 +102,7 @@ func (p *Process) operate() error {
 	if err := operator.Setup(p.ctx, mgr, file, &o, timing); err != nil {
 		return err
 	}
+	p.leads = mgr.Elected()
 	close(p.setUp)
 	go func() {
 		if mgr.GetCache().WaitForCacheSync(p.ctx) {
@@ -146,7 +148,12 @@ func (p *Process) Runs() bool { return p.state() == running && !isClosed(p.done)
 // IsSynced reports whether its caches have synced.
 func (p *Process) IsSynced() bool { return isClosed(p.synced) }
 
-func isClosed(c chan struct{}) bool {
+// Leads reports whether it works, has the Lease, and knows the cluster.
+func (p *Process) Leads() bool {
+	return p.Runs() && p.IsSynced() && isClosed(p.setUp) && isClosed(p.leads)
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -189,7 +196,10 @@ func (p *Process) RoundTrip(r *http.Request) (*http.Response, error) {
 		if s, isWatch := a.body.(*stream); isWatch { // as a connection does, a watch ends with the context of its request
 			context.AfterFunc(r.Context(), func() { _ = s.Close() })
 		}
-		return httpResponse(r, a.code, a.body), nil
+		response := httpResponse(r, a.code, a.body)
+		response.Header.Set("Date", a.date)
+		response.Header.Set("Audit-Id", "model")
+		return response, nil
 	case <-r.Context().Done():
 		c.giveUp()
 		return nil, r.Context().Err()

@@ -37,6 +37,8 @@ type Sim struct {
 	// Writes are those of the operator that may change something.
 	Writes []Write
 	Begun  time.Time
+	// AfterStep is called after each step; nil: nobody looks.
+	AfterStep func()
 
 	settings  Settings
 	plane     *plane.Plane
@@ -46,6 +48,7 @@ type Sim struct {
 	watches   []*openWatch
 	late      []*call
 	chores    []*chore
+	troubled  time.Time  // when something last was wrong with what the operator needs
 	knows     int64      // see Knowing
 	last      *api.Event // of the request that is carried out
 
@@ -55,7 +58,7 @@ type Sim struct {
 }
 
 // Counts are what a run has cost.
-type Counts struct{ Requests, Events, Faults, Starts int }
+type Counts struct{ Requests, Events, Faults, Starts, Questions, Granted int }
 
 // Write is a write of the operator that was carried out or refused. Writes of Leases and Events, and reviews, are none.
 type Write struct {
@@ -93,6 +96,7 @@ type call struct {
 
 type answer struct {
 	code int
+	date string // by the API server's clock
 	body io.ReadCloser
 	err  error
 }
@@ -228,6 +232,7 @@ func (s *Sim) behind(p *Process) int64 {
 // Step lets one thing happen, or lets virtual time pass until something may happen, at most until a time. It reports whether anything
 // happened.
 func (s *Sim) Step(until time.Time) bool {
+	defer s.look()
 	synctest.Wait()
 	s.reap()
 	steps := s.steps()
@@ -268,6 +273,9 @@ func (s *Sim) pause(until time.Time) time.Duration {
 	}
 	for _, c := range s.chores {
 		sooner(c.due)
+	}
+	if due := s.plane.Due(); !due.IsZero() {
+		sooner(time.Now().Add(due.Sub(s.Server.Now())))
 	}
 	return max(time.Until(next), time.Millisecond)
 }
@@ -353,4 +361,6 @@ func (c *Counts) Add(other Counts) {
 	c.Events += other.Events
 	c.Faults += other.Faults
 	c.Starts += other.Starts
+	c.Questions += other.Questions
+	c.Granted += other.Granted
 }

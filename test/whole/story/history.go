@@ -19,6 +19,8 @@ type History struct {
 
 	rand     *rand.Rand // of what scripts don't say
 	watcher  *oracle.Watcher
+	requests *oracle.Requests
+	asked    int // requests
 	settling bool
 }
 
@@ -46,6 +48,7 @@ func Run(script Script, settings sim.Settings) Result {
 	settings.Seed = script.Seed
 	h := &History{Sim: sim.New(settings), rand: rand.New(rand.NewPCG(script.Seed, 3))}
 	h.watcher = oracle.NewWatcher(h.Sim.Server, sim.Operator, h.Sim.Knowing)
+	h.watchRequests(script.Seed)
 	h.start()
 	for _, e := range script.Events {
 		h.keepRunning()
@@ -54,17 +57,22 @@ func Run(script Script, settings sim.Settings) Result {
 			h.Applied++
 		}
 		h.Sim.Run(e.Then)
-		if len(h.watcher.Found) > 0 {
+		if len(h.findings()) > 0 {
 			break
 		}
 	}
-	found := h.watcher.Found
+	found := h.findings()
 	if len(found) == 0 {
 		found = h.settle()
 	}
 	h.end()
-	h.Sim.Counts.Starts = h.Sim.Starts()
+	h.Sim.Counts.Starts, h.Sim.Counts.Questions, h.Sim.Counts.Granted = h.Sim.Starts(), h.requests.Asked, h.requests.Granted
 	return Result{Found: found, Applied: h.Applied, Counts: h.Sim.Counts, Virtual: time.Since(h.Sim.Begun)}
+}
+
+// findings returns what was found while things happened.
+func (h *History) findings() []oracle.Finding {
+	return slices.Concat(h.watcher.Found, h.requests.Found)
 }
 
 // keepRunning starts an operator where none runs, as a kubelet does.
@@ -81,9 +89,11 @@ func (h *History) keepRunning() {
 func (h *History) settle() []oracle.Finding {
 	h.settling = true
 	h.Sim.EndFaults()
+	h.Sim.SetManagerAway(false)
+	h.bringPoliciesBack(Event{})
 	h.Sim.Log("story", "all faults end")
 	begun, seen, last := time.Now(), h.countChanges(), time.Now()
-	for time.Since(last) < quiet {
+	for time.Since(last) < quiet || len(h.Sim.Server.Kind("batch", "jobs").All()) > 0 {
 		h.keepRunning()
 		h.Sim.Run(2 * time.Second)
 		if n := h.countChanges(); n > seen {
@@ -99,8 +109,8 @@ func (h *History) settle() []oracle.Finding {
 		return []oracle.Finding{{Oracle: oracle.Quiet, Text: fmt.Sprintf("the API server refused %d writes in %s:%s", n, quiet,
 			describeWrites(h.Sim.Writes[len(h.Sim.Writes)-12:]))}}
 	}
-	if len(h.watcher.Found) > 0 {
-		return h.watcher.Found
+	if found := h.findings(); len(found) > 0 {
+		return found
 	}
 	found := slices.Concat(oracle.CheckGenerations(h.Sim.Server), oracle.CheckPeople(h.Sim.Server))
 	return append(found, h.restart()...)

@@ -114,7 +114,7 @@ func pick(records []*api.Record, n int) *api.Record {
 // namespaces returns those that users may work in: not those of the cluster itself.
 func (h *History) namespaces() []*api.Record {
 	return slices.DeleteFunc(h.core("namespaces").All(), func(r *api.Record) bool {
-		return slices.Contains([]string{"default", "kube-system", "warren-system"}, r.GetName()) || r.GetDeletionTimestamp() != nil
+		return slices.Contains([]string{"default", "kube-system", "warren-system", sudoNamespace}, r.GetName()) || r.GetDeletionTimestamp() != nil
 	})
 }
 

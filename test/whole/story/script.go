@@ -27,6 +27,15 @@ const beginning, firsts = 12, 2
 
 // NewScript returns the script of a seed.
 func NewScript(seed uint64, events int) Script {
+	return drawScript(seed, events, beginning, firsts, func(d deed) int { return d.weight })
+}
+
+// NewRequestScript returns the script of a seed that tells of sudo on request.
+func NewRequestScript(seed uint64, events int) Script {
+	return drawScript(seed, events, 3, 1, func(d deed) int { return d.asked })
+}
+
+func drawScript(seed uint64, events, beginning, firsts int, weight func(deed) int) Script {
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := Script{Seed: seed}
 	for i := range events {
@@ -36,11 +45,11 @@ func NewScript(seed uint64, events int) Script {
 		}
 		total := 0
 		for _, d := range from {
-			total += d.weight
+			total += weight(d)
 		}
 		at, chosen := r.IntN(total), 0
-		for at >= deeds[chosen].weight {
-			at -= deeds[chosen].weight
+		for at >= weight(deeds[chosen]) {
+			at -= weight(deeds[chosen])
 			chosen++
 		}
 		s.Events = append(s.Events, Event{deed: chosen, A: r.IntN(1 << 20), B: r.IntN(1 << 20), C: r.IntN(1 << 20), Then: drawPause(r)})

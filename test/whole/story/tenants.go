@@ -12,7 +12,7 @@ func (h *History) makeTenant(e Event) bool {
 	if e.C%3 == 0 {
 		spec["limits"] = drawLimits(e.C)
 	}
-	return h.create(newObject(version, "LNamespace", "", fmt.Sprint("t", e.A%3), map[string]any{"spec": spec}))
+	return h.create(newObject(version, "LNamespace", "", tenantName(e.A), map[string]any{"spec": spec}))
 }
 
 // drawLimits returns limits of a tenant.

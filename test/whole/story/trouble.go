@@ -61,7 +61,7 @@ func (h *History) compact(Event) bool {
 
 // unlistable are the resources whose first list may fail.
 var unlistable = []string{"namespaces", "lnamespaces", "subnamespaces", "secrets", "resourcequotas", "rolebindings", "clusterrolebindings",
-	"hierarchicalresourcequotas", "hierarchyconfigurations", "resourcedistributions"}
+	"hierarchicalresourcequotas", "hierarchyconfigurations", "resourcedistributions", "sudorequests", "jobs"}
 
 // start starts an operator. The first list of a resource fails for half a minute and more, at one start of five.
 func (h *History) start() *sim.Process {
