@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
@@ -31,6 +32,8 @@ type Entry struct {
 	WithSudo    []string      `json:"withSudo,omitempty"`
 	// OnRequest are the roles that the subject has for the time of a SudoRequest that was approved.
 	OnRequest []string `json:"onRequest,omitempty"`
+	// Until is when these end, if the subject has them now.
+	Until *metav1.Time `json:"until,omitempty"`
 	// Namespaces are those of the tree in which a role is held, with sudo or without.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Via        []Via    `json:"via,omitempty"`
@@ -87,6 +90,13 @@ func (r *Reporter) surveyTenant(ctx context.Context, name string, of *tenant) (*
 	s.wide, s.wideRead = wide.items, len(wide.items) > 0 || !wide.partial
 	if s.here, err = read.roleBindingsIn(ctx, tree); err != nil {
 		return nil, err
+	}
+	if s.hasRequests() {
+		requests, err := read.readRequests(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		s.granted = findGranted(requests)
 	}
 	s.sudoers = s.boundSudoers()
 	s.accounts, err = read.roleBindingsIn(ctx, homeNamespaces(s.sudoers))

@@ -2,8 +2,14 @@ package rights
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
@@ -11,6 +17,74 @@ import (
 
 // onRequest is how reports show sudo that must be asked for.
 const onRequest = "on-request"
+
+// describeOnRequest states whether sudo on request must be asked for, or until when somebody has it.
+func describeOnRequest(until *metav1.Time) string {
+	switch {
+	case until == nil:
+		return onRequest
+	case until.Before(new(metav1.Now())): // no operator runs, or finalizers of others hold the right
+		return "until " + until.UTC().Format(time.RFC3339) + ", overdue"
+	}
+	return "until " + until.UTC().Format("15:04Z") // at most 24 hours ahead
+}
+
+// readRequests returns the SudoRequests of a tenant.
+func (r *reader) readRequests(ctx context.Context, tenant string) ([]v1alpha1.SudoRequest, error) {
+	list := &v1alpha1.SudoRequestList{}
+	_, err := r.readListOrGap(ctx, list, "sudorequests", tenant)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		err = nil // the component was removed, and its RoleBindings are left
+	}
+	return list.Items, err
+}
+
+// findGranted returns the users who have sudo on request now, and the latest end of each.
+func findGranted(requests []v1alpha1.SudoRequest) map[string]*metav1.Time {
+	latest := map[string]*metav1.Time{}
+	for i := range requests {
+		r := &requests[i]
+		active := meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive))
+		if active == nil || active.Status != metav1.ConditionTrue {
+			continue
+		}
+		end := r.Status.EndTime
+		if end == nil { // finalizers held the right before its end was reported, so it is overdue since then
+			end = &active.LastTransitionTime
+		}
+		if known := latest[r.Spec.User]; known == nil || known.Before(end) {
+			latest[r.Spec.User] = end
+		}
+	}
+	return latest
+}
+
+// holderOnRequest is a subject that may ask for sudo. until is the end of what is granted to it now, nil for nothing.
+type holderOnRequest struct {
+	rbacv1.Subject
+	until *metav1.Time
+}
+
+// holdersOnRequest returns those who are eligible for sudo on request, and then those who have it by a group. If nobody can be read, the
+// temporary sudoer stands for them.
+func holdersOnRequest(eligible []rbacv1.Subject, temporary rbacv1.Subject, granted map[string]*metav1.Time) (all []holderOnRequest) {
+	if len(eligible) == 0 {
+		eligible = []rbacv1.Subject{temporary}
+	}
+	for _, s := range eligible {
+		one := holderOnRequest{Subject: s}
+		if s.Kind == rbacv1.UserKind {
+			one.until = granted[s.Name]
+		}
+		all = append(all, one)
+	}
+	for _, name := range slices.Sorted(maps.Keys(granted)) {
+		if user := (rbacv1.Subject{Kind: rbacv1.UserKind, Name: name}); !slices.Contains(eligible, user) {
+			all = append(all, holderOnRequest{user, granted[name]})
+		}
+	}
+	return all
+}
 
 // listEligible is the field of an LNamespace that lists who may ask for sudo, in column LISTS.
 const listEligible grants.List = "sudoRequests.eligible"
@@ -37,7 +111,7 @@ func findEligible(name string, spec *v1alpha1.LNamespaceSpec, inRoot []binding) 
 	return listed
 }
 
-// eligibleFor returns those who may ask for sudo of a tenant, and then make the request.
+// eligibleFor returns those who may ask for sudo of a tenant, or have it now, and so may make the request.
 func (a *asker) eligibleFor(ctx context.Context, temporary rbacv1.Subject, name string, via []Via) ([]Holder, error) {
 	of, err := a.read.readTenant(ctx, name)
 	if err != nil {
@@ -47,31 +121,38 @@ func (a *asker) eligibleFor(ctx context.Context, temporary rbacv1.Subject, name 
 	if err != nil {
 		return nil, err
 	}
-	eligible := findEligible(name, &of.spec, here.items)
-	if len(eligible) == 0 { // nobody that can be read, so the temporary sudoer stands for them
-		eligible = []rbacv1.Subject{temporary}
+	requests, err := a.read.readRequests(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	via = reachedThrough(subjectOfList(temporary).String(), via)
 	var holders []Holder
-	for _, s := range eligible {
-		holders = append(holders, Holder{Subject: subjectOfList(s), Sudo: true, OnRequest: true, Tenant: name, Via: via})
+	for _, one := range holdersOnRequest(findEligible(name, &of.spec, here.items), temporary, findGranted(requests)) {
+		holders = append(holders,
+			Holder{Subject: subjectOfList(one.Subject), Sudo: true, OnRequest: true, Until: one.until, Tenant: name, Via: via})
 	}
 	return holders, nil
 }
 
-// recordOnRequest records the role that the temporary sudoer has as one that each who is eligible must ask for.
+// hasRequests reports whether the operator lets people ask for sudo of the tenant: a binding of its tree names the temporary sudoer.
+func (s *survey) hasRequests() bool {
+	return slices.ContainsFunc(s.here, func(b binding) bool {
+		return slices.ContainsFunc(b.subjects, func(one rbacv1.Subject) bool {
+			name, is := tenantOfTemporarySudoer(one)
+			return is && name == s.tenant
+		})
+	})
+}
+
+// recordOnRequest records the role that the temporary sudoer has as one that each who is eligible must ask for, or has for a time.
 func (s *survey) recordOnRequest(b binding, namespaces []string, temporary rbacv1.Subject) {
-	eligible := findEligible(s.tenant, &s.spec, s.here)
-	if len(eligible) == 0 {
-		eligible = []rbacv1.Subject{temporary}
-	}
-	for _, subject := range eligible {
+	for _, one := range holdersOnRequest(findEligible(s.tenant, &s.spec, s.here), temporary, s.granted) {
 		via := b.viaBinding()
-		if subject != temporary {
+		if one.Subject != temporary {
 			via.Through = subjectOfList(temporary).String()
 		}
-		e := s.entryOfSubject(subject)
-		e.near = true
+		e := s.entryOfSubject(one.Subject)
+		e.near, e.Until = true, one.until
 		addOnceTo(&e.OnRequest, b.role.Name)
 		for _, namespace := range namespaces {
 			addOnceTo(&e.Namespaces, namespace)

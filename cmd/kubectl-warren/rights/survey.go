@@ -24,6 +24,8 @@ type survey struct {
 	wideRead             bool
 	sudoers              []rbacv1.Subject
 	namespaced           map[schema.GroupResource]bool
+	// granted are the users who have sudo on request now, and until when.
+	granted map[string]*metav1.Time
 
 	found     []*Entry
 	bySubject map[v1alpha1.Subject]*Entry // those of found

@@ -26,7 +26,7 @@ func (a *Access) Write(w io.Writer) error {
 		}
 		writeFact(w, "without sudo", e.WithoutSudo)
 		writeFact(w, "with sudo", e.WithSudo)
-		writeFact(w, "on request", e.OnRequest)
+		writeFact(w, "on request", e.rolesOnRequest())
 		if len(e.Namespaces) > 0 {
 			writeFact(w, "namespaces", []string{a.namespacesOfEntry(e)})
 		}
@@ -85,9 +85,17 @@ func (a accessTable) Write(w io.Writer) error {
 func (e Entry) rolesWithSudo() []string {
 	roles := slices.Clone(e.WithSudo)
 	for _, role := range e.OnRequest {
-		roles = append(roles, role+" ("+onRequest+")")
+		roles = append(roles, role+" ("+describeOnRequest(e.Until)+")")
 	}
 	return roles
+}
+
+// rolesOnRequest returns the roles of the line "on request".
+func (e Entry) rolesOnRequest() []string {
+	if e.Until == nil {
+		return e.OnRequest
+	}
+	return Entry{OnRequest: e.OnRequest, Until: e.Until}.rolesWithSudo()
 }
 
 // isUnknown reports whether the caller could read nothing about the subject's rights.
@@ -178,7 +186,7 @@ func describeVia(via []Via) []string {
 // describeSudo is column SUDO.
 func (h Holder) describeSudo() string {
 	if h.OnRequest {
-		return onRequest
+		return describeOnRequest(h.Until)
 	}
 	return formatYesNo(h.Sudo)
 }
