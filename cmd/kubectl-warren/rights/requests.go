@@ -160,3 +160,43 @@ func (s *survey) recordOnRequest(b binding, namespaces []string, temporary rbacv
 		e.Via = append(e.Via, via)
 	}
 }
+
+// answerOnRequest returns the answer with sudo on request of the tenant of the question's namespace; nil if the LNamespace is not known, or
+// the person neither may ask for that nor has it.
+func (a *asker) answerOnRequest(ctx context.Context, id Identity, q Question, name string) (*Case, error) {
+	of, known := a.read.memory.tenants.findRemembered(name)
+	if !known || of.spec.SudoRequests == nil {
+		return nil, nil
+	}
+	requests, err := a.read.readRequests(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	until := findGranted(requests)[id.User]
+	eligible := slices.ContainsFunc(of.spec.SudoRequests.Eligible,
+		func(s v1alpha1.Subject) bool { return id.matchesSubject(subjectOfBinding(s)) })
+	if until == nil && !eligible {
+		return nil, nil
+	}
+	as := Person(v1alpha1.TemporarySudoer(name))
+	v, err := a.askWhetherMay(ctx, as, q)
+	if err != nil {
+		return nil, err
+	}
+	via, err := a.findAllowingBindings(ctx, as, q, v)
+	answer := &Case{Sudo: true, OnRequest: true, Until: until, Allowed: v.answer, Tenant: name, As: &as}
+	if v.answer == No {
+		answer.Note = "not allowed with sudo on request of " + name
+	}
+	temporary := v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: v1alpha1.SudoNamespace, Name: name}
+	answer.Via = reachedThrough(temporary.String(), via)
+	return answer, err
+}
+
+// describeAsking ends a sentence about a person who may make the request with sudo on request alone.
+func (c Case) describeAsking() string {
+	if c.Until == nil {
+		return " may, but must ask for sudo first: kubectl sudo request --tenant " + c.Tenant + " --reason TEXT"
+	}
+	return " may, but only with sudo on request of " + c.Tenant + ", " + describeOnRequest(c.Until) + "."
+}

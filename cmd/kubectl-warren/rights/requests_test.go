@@ -8,6 +8,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,9 +42,11 @@ func requestOf(user string, reason v1alpha1.Reason, end time.Time) v1alpha1.Sudo
 // asked is an API server with tenant payments, where carol and group pay-oncall may ask for sudo. lists are the lists of SudoRequests
 // that it was asked for.
 type asked struct {
-	bound   bool
-	refusal error
-	lists   int
+	bound bool
+	// onlyTemporary means that the authorizer allows nothing to anybody but the temporary sudoer.
+	onlyTemporary bool
+	refusal       error
+	lists         int
 }
 
 func (a *asked) reporter(requests ...v1alpha1.SudoRequest) *Reporter {
@@ -52,7 +55,9 @@ func (a *asked) reporter(requests ...v1alpha1.SudoRequest) *Reporter {
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "payments"}}
 	tenant.Spec.SudoRequests = &v1alpha1.SudoRequests{
 		Eligible: []v1alpha1.Subject{{Kind: "User", Name: "carol"}, {Kind: "Group", Name: "pay-oncall"}}}
-	objects := []client.Object{tenant, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}, Rules: everything}}
+	root := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "payments",
+		Annotations: map[string]string{v1alpha1.AnnotationAncestry: "payments"}}}
+	objects := []client.Object{tenant, root, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}, Rules: everything}}
 	if a.bound {
 		objects = append(objects, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: grants.RequestsBinding},
 			RoleRef:  rbacv1.RoleRef{Kind: kindClusterRole, Name: "cluster-admin"},
@@ -73,7 +78,7 @@ func (a *asked) reporter(requests ...v1alpha1.SudoRequest) *Reporter {
 		},
 		Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 			if review, is := object.(*authorizationv1.SubjectAccessReview); is {
-				review.Status.Allowed = true
+				review.Status.Allowed = !a.onlyTemporary || review.Spec.User == v1alpha1.TemporarySudoer("payments")
 			}
 			return nil
 		},
@@ -125,7 +130,7 @@ func TestWhoHasSudoOnRequestNow(t *testing.T) {
 		}
 		var got []string
 		for _, h := range found.Subjects {
-			got = append(got, h.String()+" "+h.describeSudo())
+			got = append(got, h.String()+" "+describeSudo(h.Sudo, h.OnRequest, h.Until))
 		}
 		want := "User carol " + until + "; User otto " + until + "; Group pay-oncall on-request"
 		if strings.Join(got, "; ") != want {
@@ -139,6 +144,49 @@ func TestWhoHasSudoOnRequestNow(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	})
+}
+
+func TestWhyWithSudoOnRequest(t *testing.T) {
+	end := time.Now().Add(time.Hour).Truncate(time.Second)
+	until := "until " + end.UTC().Format("15:04Z")
+	const via = "ServiceAccount warren-sudo/payments: RoleBinding payments/warren:sudo-requests (ClusterRole cluster-admin)"
+	for name, c := range map[string]struct {
+		id             Identity
+		requests       []v1alpha1.SudoRequest
+		line, sentence string
+	}{
+		"REQ-A4 kubectl warren why has a line for sudo that the person may ask for": {Person("carol"), nil,
+			"on-request yes " + via, "carol may, but must ask for sudo first: kubectl sudo request --tenant payments --reason TEXT"},
+		"REQ-A4 kubectl warren why has a line for sudo that was granted on request": {Person("carol"),
+			[]v1alpha1.SudoRequest{requestOf("carol", v1alpha1.ReasonGranted, end)},
+			until + " yes " + via, "carol may, but only with sudo on request of payments, " + until + "."},
+		"REQ-A4 kubectl warren why finds what was granted by a group that the question does not name": {Person("otto"),
+			[]v1alpha1.SudoRequest{requestOf("otto", v1alpha1.ReasonGranted, end)},
+			until + " yes " + via, "otto may, but only with sudo on request of payments, " + until + "."},
+		"REQ-A4 kubectl warren why has no such line for others": {Person("dave"),
+			[]v1alpha1.SudoRequest{requestOf("carol", v1alpha1.ReasonGranted, end)},
+			"", "dave may not, neither without sudo nor with it."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &asked{bound: true, onlyTemporary: true}
+			why, err := a.reporter(c.requests...).Why(t.Context(), c.id, Question{Verb: "get", Resource: "secrets", Namespace: "payments"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := why.Write(&out); err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")[4:]
+			got := ""
+			if len(lines) > 0 {
+				got = strings.Join(strings.Fields(lines[0]), " ")
+			}
+			if got != c.line || why.Describe() != c.sentence {
+				t.Errorf("line %q, sentence %q in\n%s", got, why.Describe(), out.String())
+			}
+		})
+	}
 }
 
 func TestWhatReportsAskOfSudoRequests(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -165,7 +166,7 @@ func (c *WhoCan) Write(w io.Writer) error {
 		terminal.Fprintf(w, "No one found%s who can %s.\n", where, c.Question)
 	}
 	for _, h := range c.Subjects {
-		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, h.describeSudo(), joinTableCell(describeVia(h.Via)))
+		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, describeSudo(h.Sudo, h.OnRequest, h.Until), joinTableCell(describeVia(h.Via)))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -184,11 +185,11 @@ func describeVia(via []Via) []string {
 }
 
 // describeSudo is column SUDO.
-func (h Holder) describeSudo() string {
-	if h.OnRequest {
-		return describeOnRequest(h.Until)
+func describeSudo(sudo, asked bool, until *metav1.Time) string {
+	if asked {
+		return describeOnRequest(until)
 	}
-	return formatYesNo(h.Sudo)
+	return formatYesNo(sudo)
 }
 
 func formatYesNo(b bool) string {
@@ -198,7 +199,7 @@ func formatYesNo(b bool) string {
 	return "no"
 }
 
-// Write writes whom and what the report is about, and two lines: without sudo, and with it.
+// Write writes whom and what the report is about, and a line for each case.
 func (y *Why) Write(w io.Writer) error {
 	terminal.Fprintf(w, "%s: %s\n", y.Identity.labelInReports(), y.Question)
 	table := printers.GetNewTabWriter(w)
@@ -208,7 +209,7 @@ func (y *Why) Write(w io.Writer) error {
 		if c.Note != "" {
 			via = c.Note
 		}
-		terminal.Fprintf(table, "%s\t%s\t%s\n", formatYesNo(c.Sudo), c.Allowed, via)
+		terminal.Fprintf(table, "%s\t%s\t%s\n", describeSudo(c.Sudo, c.OnRequest, c.Until), c.Allowed, via)
 	}
 	if err := table.Flush(); err != nil {
 		return err
