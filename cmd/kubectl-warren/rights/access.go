@@ -22,6 +22,9 @@ type Access struct {
 	// LeftOut is how many subjects were left out because they are parts of Kubernetes itself. A flag includes them.
 	LeftOut    int      `json:"leftOut,omitempty"`
 	Incomplete []string `json:"incomplete,omitempty"`
+
+	// requests are the tenant's SudoRequests; none where nobody may ask.
+	requests []v1alpha1.SudoRequest
 }
 
 // Entry is one subject. Roles are the names of Roles and ClusterRoles.
@@ -56,7 +59,7 @@ func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*A
 	if err != nil {
 		return nil, err
 	}
-	result := &Access{Tenant: name, Namespaces: append([]string{}, s.tree...), Subjects: []Entry{}}
+	result := &Access{Tenant: name, Namespaces: append([]string{}, s.tree...), Subjects: []Entry{}, requests: s.requests}
 	for _, e := range s.sortedEntries() {
 		if !everything && !e.near && partOfKubernetes(e.Subject) {
 			result.LeftOut++
@@ -92,11 +95,10 @@ func (r *Reporter) surveyTenant(ctx context.Context, name string, of *tenant) (*
 		return nil, err
 	}
 	if s.hasRequests() {
-		requests, err := read.readRequests(ctx, name)
-		if err != nil {
+		if s.requests, err = read.readRequests(ctx, name); err != nil {
 			return nil, err
 		}
-		s.granted = findGranted(requests)
+		s.granted = findGranted(s.requests)
 	}
 	s.sudoers = s.boundSudoers()
 	s.accounts, err = read.roleBindingsIn(ctx, homeNamespaces(s.sudoers))

@@ -13,13 +13,14 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/sudo"
 )
 
 // onRequest is how reports show sudo that must be asked for.
 const onRequest = "on-request"
 
-// describeOnRequest states whether sudo on request must be asked for, or until when somebody has it.
-func describeOnRequest(until *metav1.Time) string {
+// DescribeOnRequest states whether sudo on request must be asked for, or until when somebody has it.
+func DescribeOnRequest(until *metav1.Time) string {
 	switch {
 	case until == nil:
 		return onRequest
@@ -134,8 +135,12 @@ func (a *asker) eligibleFor(ctx context.Context, temporary rbacv1.Subject, name 
 	return holders, nil
 }
 
-// hasRequests reports whether the operator lets people ask for sudo of the tenant: a binding of its tree names the temporary sudoer.
+// hasRequests reports whether people may ask for sudo of the tenant: the LNamespace lists some, or a binding of its tree names the temporary
+// sudoer.
 func (s *survey) hasRequests() bool {
+	if s.spec.SudoRequests != nil && len(s.spec.SudoRequests.Eligible) > 0 {
+		return true
+	}
 	return slices.ContainsFunc(s.here, func(b binding) bool {
 		return slices.ContainsFunc(b.subjects, func(one rbacv1.Subject) bool {
 			name, is := tenantOfTemporarySudoer(one)
@@ -159,6 +164,47 @@ func (s *survey) recordOnRequest(b binding, namespaces []string, temporary rbacv
 		}
 		e.Via = append(e.Via, via)
 	}
+}
+
+// recordGranted records what SudoRequests grant now where the bindings can't be read, as for the managers.
+func (s *survey) recordGranted() {
+	temporary := v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: v1alpha1.SudoNamespace, Name: s.tenant}
+	for _, name := range slices.Sorted(maps.Keys(s.granted)) {
+		e := s.entryOfSubject(rbacv1.Subject{Kind: rbacv1.UserKind, Name: name})
+		if e.Until != nil {
+			continue
+		}
+		e.near, e.Until, e.OnRequest, e.Namespaces = true, s.granted[name], []string{"cluster-admin"}, slices.Clone(s.tree)
+		e.Via = append(e.Via, Via{Through: temporary.String(), Reason: "a granted SudoRequest"})
+	}
+}
+
+// OpenRequest is a SudoRequest that waits for decisions, or is in force.
+type OpenRequest struct {
+	Name, User, Group, Reason, Duration string
+	BreakGlass                          bool
+	// State is the reason of condition Active, and Message what it says.
+	State, Message string
+	Until          *metav1.Time // nil unless it is in force
+}
+
+// OpenRequests returns the tenant's SudoRequests that are not over, the newest first.
+func (a *Access) OpenRequests() (open []OpenRequest) {
+	requests := slices.Clone(a.requests)
+	slices.SortStableFunc(requests, func(x, y v1alpha1.SudoRequest) int { return y.CreationTimestamp.Compare(x.CreationTimestamp.Time) })
+	for i := range requests {
+		r := &requests[i]
+		if sudo.IsFinished(r) {
+			continue
+		}
+		one := OpenRequest{Name: r.Name, User: r.Spec.User, Group: r.Spec.Group, Reason: r.Spec.Reason, Duration: string(r.Spec.Duration),
+			BreakGlass: r.Spec.BreakGlass, State: "New", Until: findGranted(requests[i : i+1])[r.Spec.User]}
+		if active := meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive)); active != nil {
+			one.State, one.Message = active.Reason, active.Message
+		}
+		open = append(open, one)
+	}
+	return open
 }
 
 // answerOnRequest returns the answer with sudo on request of the tenant of the question's namespace; nil if the LNamespace is not known, or
@@ -198,5 +244,5 @@ func (c Case) describeAsking() string {
 	if c.Until == nil {
 		return " may, but must ask for sudo first: kubectl sudo request --tenant " + c.Tenant + " --reason TEXT"
 	}
-	return " may, but only with sudo on request of " + c.Tenant + ", " + describeOnRequest(c.Until) + "."
+	return " may, but only with sudo on request of " + c.Tenant + ", " + DescribeOnRequest(c.Until) + "."
 }

@@ -68,7 +68,7 @@ func (a accessTable) Write(w io.Writer) error {
 		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
 	}
 	for _, e := range a.Subjects {
-		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.rolesWithSudo()), a.namespacesOfEntry(e),
+		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.RolesWithSudo()), a.namespacesOfEntry(e),
 			joinTableCell(describeBriefly(e.Via))}
 		if a.isUnknown(e) {
 			rights = []any{Unknown, Unknown, Unknown, Unknown}
@@ -82,11 +82,11 @@ func (a accessTable) Write(w io.Writer) error {
 	return a.writeRemarks(w)
 }
 
-// rolesWithSudo returns the roles of column WITH-SUDO.
-func (e Entry) rolesWithSudo() []string {
+// RolesWithSudo returns the roles of column WITH-SUDO.
+func (e Entry) RolesWithSudo() []string {
 	roles := slices.Clone(e.WithSudo)
 	for _, role := range e.OnRequest {
-		roles = append(roles, role+" ("+describeOnRequest(e.Until)+")")
+		roles = append(roles, role+" ("+DescribeOnRequest(e.Until)+")")
 	}
 	return roles
 }
@@ -96,7 +96,7 @@ func (e Entry) rolesOnRequest() []string {
 	if e.Until == nil {
 		return e.OnRequest
 	}
-	return Entry{OnRequest: e.OnRequest, Until: e.Until}.rolesWithSudo()
+	return Entry{OnRequest: e.OnRequest, Until: e.Until}.RolesWithSudo()
 }
 
 // isUnknown reports whether the caller could read nothing about the subject's rights.
@@ -187,7 +187,7 @@ func describeVia(via []Via) []string {
 // describeSudo is column SUDO.
 func describeSudo(sudo, asked bool, until *metav1.Time) string {
 	if asked {
-		return describeOnRequest(until)
+		return DescribeOnRequest(until)
 	}
 	return formatYesNo(sudo)
 }
