@@ -93,7 +93,7 @@ func policies(t *testing.T) []admissionregistrationv1.ValidatingAdmissionPolicy 
 	if err != nil || len(files) == 0 {
 		t.Fatalf("policies: %q, %v", files, err)
 	}
-	components, err := filepath.Glob("components/*/policy.yaml")
+	components, err := filepath.Glob("components/*/*policy.yaml")
 	if err != nil || len(components) == 0 {
 		t.Fatalf("policies of components: %q, %v", components, err)
 	}

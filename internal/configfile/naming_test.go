@@ -118,6 +118,7 @@ func TestNamespaceNames(t *testing.T) {
 		"default":        {reason: "a target of distributions, never in the forest", want: verdict{true, false, true}},
 		"kube-public":    {reason: "built in", want: verdict{true, true, true}},
 		"warren-system":  {reason: "the operator's own", want: verdict{true, true, true}},
+		"warren-sudo":    {reason: "the rights of sudo on request", want: verdict{true, true, true}},
 		"pay-web":        {reason: "the file says so (SUB-F8)", want: verdict{true, true, true}},
 		"istio-system":   {reason: "reserved for LNamespaces only (ACC-V03)", want: verdict{false, false, true}},
 		"shop":           {reason: "nothing speaks against it", want: verdict{}},

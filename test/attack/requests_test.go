@@ -74,8 +74,8 @@ var requestRows = []row{
 		allowed(temporary, create("secret ledger/opaque", `{stringData: {key: mine}}`),
 			merge("secret ledger/opaque", `{stringData: {key: two}}`)),
 	}},
-	{name: "REQ-X15 the temporary sudoer changes no HierarchyConfiguration, label of a namespace or tree, and deletes no namespace; a " +
-		"group of a standing sudo beside it does not help", tries: []try{
+	{name: "REQ-X15 the temporary sudoer changes no HierarchyConfiguration or label of a namespace, and deletes none, also with a group " +
+		"of a standing sudo", tries: []try{
 		refused(temporary, lasting, create("hierarchyconfiguration ledger-web/hierarchy", `{spec: {parent: annex}}`),
 			create("hierarchyconfiguration ledger/hierarchy", `{spec: {allowCascadingDeletion: true}}`)),
 		refused(withGroup, lasting, create("hierarchyconfiguration ledger-web/hierarchy", `{spec: {parent: annex}}`),
