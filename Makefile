@@ -315,7 +315,7 @@ vet-admin: build controlplane ## Write docs/vetted/<minor>.yaml: what ClusterRol
 	@go run ./hack/vetadmin -note "$(NOTE)"
 
 .PHONY: bench-access
-bench-access: controlplane ## Measure how soon a sudoer who was taken off is refused, and what edits of a tenant's lists cost, with 200 tenants; and B12, what ClusterRoleBindings cost every request.
+bench-access: controlplane ## Measure how soon standing sudo and sudo on request begin and end, and what that and edits of a tenant's lists cost, with 200 tenants; and B12, what ClusterRoleBindings cost every request.
 	@go run ./test/bench -access $(ARGS)
 
 .PHONY: bench-billing

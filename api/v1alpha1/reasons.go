@@ -43,7 +43,8 @@ const (
 	// tree has the name; the operator creates the namespace when the name is free.
 	ReasonConflict Reason = "Conflict"
 	// Condition AccessReady, Events: bindings that are not the operator's named the group of sudoers, or user `warren:sudo:<tenant>`, before
-	// the first grant. See [the two forms of sudo](../guides/sudo-modes.md).
+	// the first grant. See [the two forms of sudo](../guides/sudo-modes.md). Condition Active of a SudoRequest: a RoleBinding of an earlier
+	// LNamespace of the same name binds the temporary sudoer.
 	ReasonGroupInUse Reason = "GroupInUse"
 	// Condition AccessReady, Event: one subject of a list gets no rights; all others do. The message names it and the rule.
 	ReasonSubjectRefused Reason = "SubjectRefused"

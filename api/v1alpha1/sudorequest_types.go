@@ -93,6 +93,7 @@ type SudoDecision struct {
 
 	// comment for the record.
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}]')",message="comment is one line without control characters"
 	// +optional
 	Comment string `json:"comment,omitempty"`
 }

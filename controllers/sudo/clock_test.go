@@ -19,7 +19,7 @@ func TestClockIsThatOfTheAPIServer(t *testing.T) {
 		"the API server's clock was set": {[]time.Duration{hour, -hour}, -hour},
 		"it was set forward":             {[]time.Duration{-hour, hour}, hour},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("REQ-S11 the clock is that of the API server, whatever the operator's says: "+name, func(t *testing.T) {
 			c, begun := &clock{}, time.Now()
 			for _, ahead := range tc.dates {
 				c.takeDate(begun.Add(ahead).UTC().Format(http.TimeFormat))

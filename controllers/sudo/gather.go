@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +26,11 @@ func (r *Reconciler) gatherFacts(ctx context.Context, place types.NamespacedName
 		return nil, err
 	}
 	if !sudo.IsFinished(f.Request) || r.known.hasGrant(f.Request.UID) {
-		if err := r.gatherGrant(ctx, f); err != nil {
+		err := r.gatherGrant(ctx, f)
+		switch {
+		case apierrors.IsForbidden(err): // the Role of the operator went with the namespace
+			f.Blind = describeRefusal(err)
+		case err != nil:
 			return nil, err
 		}
 	}
@@ -102,7 +107,21 @@ func (r *Reconciler) gatherGap(ctx context.Context, f *sudo.Facts) error {
 			f.Gap = gap + ": apply component requests"
 		}
 	}
-	return nil
+	leftover, err := r.findLeftover(ctx, f.Tenant)
+	f.Leftover = leftover
+	return err
+}
+
+// findLeftover returns a RoleBinding of the temporary sudoer that the operator wrote for an earlier LNamespace of the same name; "" if none.
+// Such a one may lie in a namespace that left the tree, or was left behind when Warren was taken off the cluster.
+func (r *Reconciler) findLeftover(ctx context.Context, tenant *v1alpha1.LNamespace) (string, error) {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("RoleBindingList"))
+	ofTenant := client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessRequest, v1alpha1.LabelTenant: tenant.Name}
+	if err := r.client.List(ctx, all, ofTenant); err != nil {
+		return "", fmt.Errorf("listing the RoleBindings of the temporary sudoer of LNamespace %s: %w", tenant.Name, err)
+	}
+	return sudo.FindLeftover(tenant, all.Items), nil
 }
 
 // findGap returns why a policy is not in force; "" if it is.

@@ -10,6 +10,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/mirror"
 	"github.com/warren-tenancy/warren/internal/sudo"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // known is what watches have shown. It finds the request of a grant, and the grants of which there is anything: what is decided is read
@@ -67,12 +68,22 @@ func (k *known) countReasons() map[string]int {
 
 // isComplete reports whether it is known which requests, timers and RoleBindings exist.
 func (k *known) isComplete() bool {
+	return k.isKnown(func(is mirror.Knowledge, _ string) bool { return is == mirror.Complete })
+}
+
+// isSettled reports whether the watches have shown all, or may show nothing: whoever waits for more would wait for a cluster admin.
+func (k *known) isSettled() bool {
+	return k.isKnown(func(is mirror.Knowledge, why string) bool {
+		return is == mirror.Complete || is == mirror.Blind && why == string(watchset.Forbidden)
+	})
+}
+
+// isKnown reports whether what is known of requests, timers and RoleBindings is enough.
+func (k *known) isKnown(isEnough func(mirror.Knowledge, string) bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	requests, _ := k.requests.Knowledge(mirror.Everywhere)
-	timers, _ := k.timers.Knowledge(v1alpha1.SudoNamespace)
-	bindings, _ := k.bindings.Knowledge(v1alpha1.SudoNamespace)
-	return requests == mirror.Complete && timers == mirror.Complete && bindings == mirror.Complete
+	return isEnough(k.requests.Knowledge(mirror.Everywhere)) && isEnough(k.timers.Knowledge(v1alpha1.SudoNamespace)) &&
+		isEnough(k.bindings.Knowledge(v1alpha1.SudoNamespace))
 }
 
 // listRequests returns the places of the requests of a tenant that are not finished.

@@ -4,6 +4,7 @@ package sudo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -123,11 +124,40 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if step.Act == sudo.Nothing {
 			return ctrl.Result{RequeueAfter: step.After}, nil
 		}
-		if err := r.act(ctx, f, step); err != nil && !isOvertaken(err) {
+		err = r.act(ctx, f, step)
+		if step.Act.Gives() && isRefused(err) {
+			return r.reportRefused(ctx, f, step.Act, err)
+		}
+		if err != nil && !isOvertaken(err) {
 			return ctrl.Result{}, err
 		}
 	}
 	return ctrl.Result{RequeueAfter: waitPause}, nil
+}
+
+// isRefused reports that the API server will refuse a write until somebody changes something: a policy, or the namespace.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err)
+}
+
+// reportRefused says in the status why nothing is granted.
+func (r *Reconciler) reportRefused(ctx context.Context, f *sudo.Facts, act sudo.Act, refusal error) (ctrl.Result, error) {
+	step := sudo.ReportRefused(f, act, describeRefusal(refusal))
+	if step.Act == sudo.Nothing {
+		return ctrl.Result{RequeueAfter: step.After}, nil
+	}
+	if err := r.act(ctx, f, step); err != nil && !isOvertaken(err) {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: step.After}, nil
+}
+
+// describeRefusal returns the message of the API server.
+func describeRefusal(err error) string {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
 }
 
 // isOvertaken reports that the facts were no longer true: they are gathered again.
@@ -140,7 +170,7 @@ func (r *Reconciler) takeOver(ctx context.Context) error {
 		return nil
 	case <-r.served:
 	}
-	for !r.known.isComplete() {
+	for !r.known.isSettled() {
 		if pause.For(ctx, waitPause) != nil {
 			return nil
 		}

@@ -63,6 +63,7 @@ var (
 	Distribution    = plain("distribution", "")
 	SudoRequests    = plain("sudo-requests", NotTheOperator)
 	TemporarySudo   = plain("temporary-sudo", "")
+	SudoTimers      = plain("sudo-timers", NotTheOperator)
 )
 
 func plain(name, identity string) Policy {

@@ -28,8 +28,13 @@ type Facts struct {
 	Limits  Limits
 	// Gap is why a policy that grants depend on is not in force; "" if all are, or if NeedsPolicies says that it doesn't matter now.
 	Gap string
+	// Leftover is a RoleBinding that the operator wrote for an earlier LNamespace of this name, and that binds the temporary sudoer, too;
+	// "" if there is none, or if NeedsPolicies says that it doesn't matter now.
+	Leftover string
 	// Older are the requests that the same person has made in the tenant before this one.
 	Older []v1alpha1.SudoRequest
+	// Blind is why the objects of the grant can't be read; "" if they were.
+	Blind string
 	// The objects of the grant; nil where they don't exist.
 	Timer   *batchv1.Job
 	Role    *rbacv1.Role
@@ -110,6 +115,10 @@ func judgeGrant(f *Facts) verdict {
 	if f.Gap != "" {
 		return verdict{v1alpha1.ReasonPolicyMissing, f.Gap}
 	}
+	if f.Leftover != "" {
+		return verdict{v1alpha1.ReasonGroupInUse, "RoleBinding " + f.Leftover + " gives the temporary sudoer rights of an earlier LNamespace " +
+			f.Tenant.Name + ": ask a cluster admin to delete it"}
+	}
 	return verdict{}
 }
 
@@ -182,15 +191,19 @@ func IsOlder(one, than *v1alpha1.SudoRequest) bool {
 	return one.UID < than.UID
 }
 
-// longestComment bounds how much of a comment a condition repeats, in characters.
-const longestComment = 200
+// longestText bounds how much of a text of others a condition repeats, in characters.
+const longestText = 200
+
+func cutText(text string) string {
+	characters := []rune(text)
+	return string(characters[:min(len(characters), longestText)])
+}
 
 func describeComment(d v1alpha1.SudoDecision) string {
 	if d.Comment == "" {
 		return ""
 	}
-	comment := []rune(d.Comment)
-	return ": " + string(comment[:min(len(comment), longestComment)])
+	return ": " + cutText(d.Comment)
 }
 
 func describeRequester(r *v1alpha1.SudoRequest) string {

@@ -3,8 +3,22 @@ package sudo
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
+
+// FindLeftover returns which of the RoleBindings of a tenant was written for an earlier LNamespace of its name; "" if none was. Those of
+// grants, in SudoNamespace, belong to no LNamespace.
+func FindLeftover(tenant *v1alpha1.LNamespace, bindings []metav1.PartialObjectMetadata) string {
+	for i := range bindings {
+		b := &bindings[i]
+		if b.Namespace != v1alpha1.SudoNamespace && b.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(tenant.UID) {
+			return b.Namespace + "/" + b.Name
+		}
+	}
+	return ""
+}
 
 // lists returns spec.sudoRequests of a tenant; without one, nobody is eligible.
 func lists(tenant *v1alpha1.LNamespace) v1alpha1.SudoRequests {

@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -64,16 +65,53 @@ func BuildBinding(r *v1alpha1.SudoRequest, timer *batchv1.Job) *rbacv1.RoleBindi
 	}
 }
 
-// findEnd returns when the controller manager ends a timer; nil while it does not run.
-func findEnd(timer *batchv1.Job) *metav1.Time {
+// findEnd returns when the right of a request ends; nil while its timer does not run. Others may write Jobs, too, so a timer counts for no
+// more than the time that was asked for.
+func findEnd(f *Facts) *metav1.Time {
+	timer := f.Timer
 	if timer.Status.CompletionTime == nil || timer.Spec.TTLSecondsAfterFinished == nil {
 		return nil
 	}
 	for _, c := range timer.Status.Conditions {
 		if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue {
-			end := metav1.NewTime(timer.Status.CompletionTime.Add(time.Duration(*timer.Spec.TTLSecondsAfterFinished) * time.Second))
+			left := min(time.Duration(*timer.Spec.TTLSecondsAfterFinished)*time.Second, f.Request.Spec.Duration.Value())
+			end := metav1.NewTime(timer.Status.CompletionTime.Add(left))
 			return &end
 		}
 	}
 	return nil
+}
+
+// isTimerGenuine reports whether a Job that has the name of a timer is one that the operator makes for the request. Whoever may create Jobs
+// may be quicker than the operator; a Job of theirs would end the right when they like.
+func isTimerGenuine(f *Facts) bool {
+	spec := f.Timer.Spec
+	if spec.TTLSecondsAfterFinished == nil {
+		return false
+	}
+	left := time.Duration(*spec.TTLSecondsAfterFinished) * time.Second
+	want := BuildTimer(f.Request, f.Tenant, left)
+	return left <= f.Request.Spec.Duration.Value() && isBuiltIn(spec.ManagedBy) && len(f.Timer.Finalizers) == 0 && isAlike(f.Timer, want) &&
+		spec.Completions != nil && *spec.Completions == 0 && spec.Parallelism != nil && *spec.Parallelism == 0
+}
+
+// isBuiltIn reports whether the controller manager completes a Job.
+func isBuiltIn(controller *string) bool {
+	return controller == nil || *controller == batchv1.JobControllerName
+}
+
+// isRoleGenuine reports whether a Role that has the name of a grant's is one that the operator makes for it.
+func isRoleGenuine(f *Facts) bool {
+	want := BuildRole(f.Request, f.Timer)
+	return isAlike(f.Role, want) && equality.Semantic.DeepEqual(f.Role.Rules, want.Rules)
+}
+
+// isAlike reports whether an object has the labels and the owner of the one that the operator makes.
+func isAlike(is, want metav1.Object) bool {
+	for key, value := range want.GetLabels() {
+		if is.GetLabels()[key] != value {
+			return false
+		}
+	}
+	return equality.Semantic.DeepEqual(is.GetOwnerReferences(), want.GetOwnerReferences())
 }

@@ -43,13 +43,18 @@ const (
 	timerStarts = 5 * time.Second
 	// heldLook is the time between two looks at a right that finalizers of others hold.
 	heldLook = 5 * time.Second
-	// policyLook is the time between two looks at a policy that is not in force.
+	// policyLook is the time between two looks at a policy that is not in force, or at a RoleBinding that is left over.
 	policyLook = 5 * time.Second
+	// refusedLook is the time between two tries of a write that the API server refuses.
+	refusedLook = 5 * time.Second
 )
 
 // Next returns the next step for a request. Facts.Request is never nil.
 func Next(f *Facts) Step {
 	r := f.Request
+	if f.Blind != "" {
+		return reportBlind(f)
+	}
 	if IsFinished(r) {
 		return finish(f)
 	}
@@ -77,6 +82,9 @@ func IsEnding(f *Facts) bool {
 // NeedsPolicies reports whether Facts.Gap decides about the next step: at the start of a grant, and right before its RoleBinding. Until a
 // request has its approvals, and between these steps, the policies are not read.
 func NeedsPolicies(f *Facts) bool {
+	if f.Blind != "" {
+		return false
+	}
 	if v, _ := judgeRunning(f); !v.isNone() || f.Binding != nil || !judgeGrant(f).isNone() {
 		return false
 	}
@@ -112,7 +120,7 @@ func judgeRunning(f *Facts) (v verdict, late bool) {
 		}
 		return verdict{v1alpha1.ReasonEnded, "its timer was deleted before its time"}, false
 	}
-	if at := findEnd(f.Timer); at != nil && !f.Now.Before(at.Add(grace)) {
+	if at := findEnd(f); at != nil && !f.Now.Before(at.Add(grace)) {
 		return over, f.Binding != nil
 	}
 	if wasGranted(r) && (f.Binding == nil || f.Binding.DeletionTimestamp != nil) {
@@ -178,7 +186,12 @@ func end(f *Facts, v verdict, late bool) Step {
 func describeHeld(f *Facts) string {
 	return fmt.Sprintf("the right stays, because RoleBinding and Role %s/%s are deleted but have finalizers (%s; %s): "+
 		"a cluster admin must remove these", v1alpha1.SudoNamespace, f.Binding.Name,
-		strings.Join(f.Binding.Finalizers, ", "), strings.Join(f.Role.Finalizers, ", "))
+		describeFinalizers(f.Binding), describeFinalizers(f.Role))
+}
+
+// describeFinalizers names the finalizers of an object. They may be many and long, and a condition has a limit.
+func describeFinalizers(object metav1.Object) string {
+	return cutText(strings.Join(object.GetFinalizers(), ", "))
 }
 
 // hold reports why a request is not granted. What was begun for it is given up, so that its whole time counts from the next start.
@@ -192,7 +205,7 @@ func hold(f *Facts, v verdict) Step {
 	if begun && !isFinal(v.reason) {
 		return giveUp(f, v)
 	}
-	if v.reason == v1alpha1.ReasonPolicyMissing {
+	if v.reason == v1alpha1.ReasonPolicyMissing || v.reason == v1alpha1.ReasonGroupInUse {
 		return writeStatus(f, v, policyLook)
 	}
 	return writeStatus(f, v, waitForExpiry(f))
@@ -232,11 +245,14 @@ func grant(f *Facts) Step {
 		return Step{Act: CreateTimer, Left: min(left, f.Request.Spec.Duration.Value())}
 	}
 	if status.Timer == "" {
+		if !isTimerGenuine(f) {
+			return replace(DeleteTimer, f.Timer)
+		}
 		step := writeStatus(f, granting, 0)
 		step.Act, step.Status.Timer = WriteStatus, f.Timer.UID
 		return step
 	}
-	ends := findEnd(f.Timer)
+	ends := findEnd(f)
 	switch {
 	case ends == nil && f.Now.Sub(f.Timer.CreationTimestamp.Time) > timerStarts:
 		return writeStatus(f, verdict{v1alpha1.ReasonTimerMissing,
@@ -248,12 +264,42 @@ func grant(f *Facts) Step {
 		return Step{After: ends.Add(grace).Sub(f.Now)} // the timer ends it; see judgeRunning
 	case f.Role == nil:
 		return Step{Act: CreateRole}
+	case !isRoleGenuine(f):
+		return replace(DeleteRole, f.Role)
 	}
 	return Step{Act: CreateBinding}
 }
 
+// reportBlind says why nothing is granted while the operator can't see what it has made. What it reported of a right that may be in force,
+// or that has ended, stays.
+func reportBlind(f *Facts) Step {
+	if IsFinished(f.Request) || wasGranted(f.Request) {
+		return Step{After: refusedLook}
+	}
+	return writeStatus(f, verdict{v1alpha1.ReasonTimerMissing, fmt.Sprintf("the operator can't read what it makes in namespace %s: %s. "+
+		"A cluster admin must apply component requests again", v1alpha1.SudoNamespace, f.Blind)}, refusedLook)
+}
+
+// Gives reports whether an act is one of those that give the right.
+func (a Act) Gives() bool { return a == CreateTimer || a == CreateRole || a == CreateBinding }
+
+// ReportRefused returns the step that says why the API server refuses what would give the right, such as a policy of the cluster's or the
+// namespace that is missing. Without a timer nothing is granted, so that is what is missing.
+func ReportRefused(f *Facts, act Act, why string) Step {
+	return writeStatus(f, verdict{v1alpha1.ReasonTimerMissing, fmt.Sprintf("the API server refuses to %s in namespace %s: %s",
+		act, v1alpha1.SudoNamespace, why)}, refusedLook)
+}
+
+// replace deletes what somebody else has made under the name of an object of a grant. Finalizers may hold it for long.
+func replace(act Act, object metav1.Object) Step {
+	if object.GetDeletionTimestamp() != nil {
+		return Step{After: timerStarts}
+	}
+	return Step{Act: act}
+}
+
 func reportGranted(f *Facts) Step {
-	ends := findEnd(f.Timer)
+	ends := findEnd(f)
 	if ends == nil {
 		return Step{After: timerStarts}
 	}

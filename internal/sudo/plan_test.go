@@ -23,6 +23,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type model struct {
 	Facts
 	managerDown bool
+	refuses     Act // a write that the API server refuses
 	timers      int
 	acts        []Act
 }
@@ -70,7 +71,10 @@ func (m *model) manage() {
 		m.Timer.Status.CompletionTime = &at
 		m.Timer.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	}
-	if end := findEnd(m.Timer); !m.Now.Before(end.Time) {
+	if m.Timer.Spec.TTLSecondsAfterFinished == nil {
+		return
+	}
+	if ttl := time.Duration(*m.Timer.Spec.TTLSecondsAfterFinished) * time.Second; !m.Now.Before(m.Timer.Status.CompletionTime.Add(ttl)) {
 		m.Timer, m.Role, m.Binding = nil, deleteHeld(m.Role), deleteHeld(m.Binding)
 	}
 }
@@ -89,6 +93,9 @@ func deleteHeld[O metav1.Object](object O) O {
 func (m *model) step(t *testing.T) bool {
 	t.Helper()
 	step := Next(&m.Facts)
+	if step.Act != Nothing && step.Act == m.refuses {
+		step = ReportRefused(&m.Facts, step.Act, "policy no-jobs denied it")
+	}
 	switch m.acts = append(m.acts, step.Act); step.Act {
 	case Nothing:
 		m.acts = m.acts[:len(m.acts)-1]
@@ -376,6 +383,43 @@ func TestTimerThatDoesNotRunGrantsNothing(t *testing.T) {
 	}
 }
 
+func TestRefusedWriteIsReported(t *testing.T) {
+	for _, act := range []Act{CreateTimer, CreateRole, CreateBinding} {
+		t.Run("REQ-G14 a write of a grant that the API server refuses is reported with its answer, and tried again: "+string(act),
+			func(t *testing.T) {
+				m := asked(decide("mia", v1alpha1.SudoApprove))
+				m.refuses = act
+				m.settle(t)
+				if m.active() != "False TimerMissing" || !strings.Contains(m.message(), "policy no-jobs denied it") || m.Binding != nil {
+					t.Errorf("%s: %s, binding %v", m.active(), m.message(), m.Binding)
+				}
+				m.refuses = Nothing
+				if m.wait(time.Minute).settle(t); m.active() != "True Granted" {
+					t.Errorf("allowed again: %s: %s", m.active(), m.message())
+				}
+			})
+	}
+}
+
+func TestBlindOperatorSaysSo(t *testing.T) {
+	const why = "namespace warren-sudo is not the operator's"
+	t.Run("REQ-G15 while the operator can't read what it has made, nothing is granted, and the request says so", func(t *testing.T) {
+		m := asked(decide("mia", v1alpha1.SudoApprove))
+		m.Blind = why
+		if m.settle(t); m.active() != "False TimerMissing" || !strings.Contains(m.message(), why) || m.timers > 0 {
+			t.Errorf("%s: %s, %d timers", m.active(), m.message(), m.timers)
+		}
+		m.Blind = ""
+		if m.settle(t); m.active() != "True Granted" {
+			t.Errorf("Active is %s", m.active())
+		}
+		m.Blind = why
+		if m.settle(t); m.active() != "True Granted" {
+			t.Errorf("a right that may be in force: %s", m.active())
+		}
+	})
+}
+
 func TestApprovalThatIsLostGivesUpTheStart(t *testing.T) {
 	for begun := range 4 { // before startTime, the timer, its UID, the role
 		m := asked(decide("mia", v1alpha1.SudoApprove))
@@ -395,6 +439,10 @@ func TestApprovalThatIsLostGivesUpTheStart(t *testing.T) {
 }
 
 func TestFinishedRequestStaysSoUntilItIsDeleted(t *testing.T) {
+	t.Run("REQ-H2 a finished request is kept for historyFor, whatever is decided afterwards, and deleted then", keepsHistory)
+}
+
+func keepsHistory(t *testing.T) {
 	m := asked(decide("lea", v1alpha1.SudoDeny)).settle(t)
 	m.Request.Spec.Decisions = []v1alpha1.SudoDecision{decide("mia", v1alpha1.SudoApprove)}
 	if m.settle(t); m.active() != "False Denied" {

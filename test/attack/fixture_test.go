@@ -3,6 +3,7 @@ package attack_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -45,6 +46,7 @@ var (
 
 func users() map[string][]string {
 	all := map[string][]string{deployer.user: {"system:serviceaccounts", "system:serviceaccounts:pay-web"}}
+	maps.Copy(all, askers())
 	for _, a := range []actor{clara, named, patcher, updater, creator, binder, ivan} {
 		all[a.user] = nil
 	}
@@ -87,7 +89,7 @@ func (f *fixture) start(ctx context.Context) (err error) {
 			// Objects that are created before a quota has a status are counted only at the next full count, by default every five minutes.
 			ControllerManagerArgs: []string{"--resource-quota-sync-period=5s"},
 		},
-		Components:      []string{"config/components/billing-exporter"},
+		Components:      []string{"config/components/billing-exporter", "config/components/requests"},
 		Operator:        devcluster.OperatorOptions{Config: kindsConfig},
 		WithoutOperator: true,
 	})
@@ -98,6 +100,7 @@ func (f *fixture) start(ctx context.Context) (err error) {
 func (f *fixture) furnish(ctx context.Context) {
 	GinkgoHelper()
 	f.settle(ctx, subNamespaces...)
+	f.askForSudo(ctx)
 	code, err := f.Operator.Stop()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(code).To(BeZero())

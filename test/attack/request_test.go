@@ -59,6 +59,8 @@ var kinds = map[string]schema.GroupVersionKind{
 	"clusterrolebinding":             rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 	"lnamespace":                     v1alpha1.GroupVersion.WithKind("LNamespace"),
 	"subnamespace":                   v1alpha1.GroupVersion.WithKind("SubNamespace"),
+	"sudorequest":                    v1alpha1.GroupVersion.WithKind("SudoRequest"),
+	"certificatesigningrequest":      {Group: "certificates.k8s.io", Version: "v1", Kind: "CertificateSigningRequest"},
 	"resourcedistribution":           v1alpha1.GroupVersion.WithKind("ResourceDistribution"),
 	"hierarchyconfiguration":         v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"),
 	"policybinding":                  {Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},

@@ -35,7 +35,7 @@ var running = &fixture{}
 
 func rows() []row {
 	return slices.Concat(namespaceRows, peaceRows, copyRows, railRows, budgetRows, limitRows, memoryRows, reviewRows, strangersRows,
-		withdrawalRows,
+		withdrawalRows, requestRows, timerRows,
 		operatorRows())
 }
 

@@ -67,8 +67,8 @@ func main() {
 	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
 	admission := flag.Bool("admission", false,
 		"measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
-	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants; "+
-		"and B12, what bindings cost all requests")
+	access := flag.Bool("access", false, "measure instead what access costs: how soon sudo begins and ends, standing and on request, and "+
+		"writes, with 200 tenants; and B12, what bindings cost all requests")
 	targets := flag.Bool("targets", false, "measure DIST-D71 instead: one ResourceDistribution to 10,000 namespaces")
 	migration := flag.Bool("migration", false, "measure instead a move from HNC: a root with -children, and ten copies in each")
 	noisy := flag.Bool("noisy", false, "measure instead what a tenant that floods costs the others")
@@ -152,7 +152,7 @@ func (s scale) chooseBudgets(only string) []string {
 // chooseAccessBudgets returns the budgets to measure with -access: all of them unless the parameter only names some.
 func chooseAccessBudgets(only string) []string {
 	if only == "" {
-		only = "W1,W2,W3,W4,W5,S1,B12"
+		only = "W1,W2,W3,W4,W5,S1,S2,R1,R2,R3,R4,B12"
 	}
 	return strings.Split(only, ",")
 }
@@ -178,7 +178,8 @@ var parts = []part{
 
 // accessParts are the parts that -access measures.
 var accessParts = []part{
-	{ids: []string{"W1", "W2", "W3", "W4", "W5", "S1"}, measure: measureAccess},
+	{ids: []string{"W1", "W2", "W3", "W4", "W5", "S1", "S2", "R1", "R2", "R3", "R4"}, measure: measureAccess,
+		components: []string{"config/components/requests"}},
 	{ids: []string{"B12"}, measure: measureBindings},
 }
 

@@ -267,7 +267,7 @@ func checkAccess(p *browser.Page, want rights.Access) {
 			via = append(via, one.String())
 		}
 		held := []string{
-			orNone(strings.Join(entry.WithoutSudo, ", ")), orNone(strings.Join(entry.WithSudo, ", ")), orNone(strings.Join(entry.Namespaces, ", ")),
+			orNone(strings.Join(entry.WithoutSudo, ", ")), orNone(strings.Join(entry.RolesWithSudo(), ", ")), orNone(strings.Join(entry.Namespaces, ", ")),
 			strings.Join(via, ""),
 		}
 		if len(via) == 0 && len(want.Incomplete) > 0 {

@@ -1,11 +1,16 @@
 package v1alpha1
 
-import "strings"
+import (
+	"strings"
 
-// Protected reports whether a namespace of this name is never in the forest: default, kube-*, the operator's own, and
-// protectedNamespaces of the file. Namespaces with the label protected are, too; a name can't tell.
+	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Protected reports whether a namespace of this name is never in the forest: default, kube-*, the operator's own, that of sudo on request,
+// and protectedNamespaces of the file. Namespaces with the label protected are, too; a name can't tell. Whoever held warren-sudo before
+// component requests came could become every temporary sudoer.
 func (c *OperatorConfiguration) Protected(name, operatorNamespace string) bool {
-	return name == "default" || c.ProtectedFromDistribution(name, operatorNamespace)
+	return name == "default" || name == tenancy.SudoNamespace || c.ProtectedFromDistribution(name, operatorNamespace)
 }
 
 // ProtectedFromDistribution is Protected for ResourceDistributions, which may write to default unless the file lists it.

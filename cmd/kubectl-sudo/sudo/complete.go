@@ -6,11 +6,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
+	"github.com/warren-tenancy/warren/internal/sudo"
 )
 
-// completionPatience is the timeout of each request that completes --tenant, unless the user sets --request-timeout.
+// completionPatience is the timeout of each request that completes --tenant or NAME, unless the user sets --request-timeout.
 const completionPatience = "3s"
 
 // completeWords answers the shell's completion. It completes the flags of kubectl sudo and the names of tenants itself,
@@ -43,6 +46,29 @@ func (c *call) completeWords(ctx context.Context, words []string) error {
 	}
 	c.kubectl = &execution{path: path, args: slices.Insert(args, 0, cobra.ShellCompRequestCmd)}
 	return nil
+}
+
+// completeRequests offers the names of the requests that a verdict can be about: those that are not over, and to approve, those of others
+// that wait.
+func (c *call) completeRequests(verdict v1alpha1.SudoVerdict) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, begun string) (offered []string, _ cobra.ShellCompDirective) {
+		if !c.connection.Changed("request-timeout") {
+			*c.flags.Timeout = completionPatience
+		}
+		api, me, tenant, err := c.beginRequest(cmd.Context())
+		all := &v1alpha1.SudoRequestList{}
+		if err != nil || len(given) > 0 || api.List(cmd.Context(), all, client.InNamespace(tenant)) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for i := range all.Items {
+			r := &all.Items[i]
+			approvable := r.Spec.User != me && describeState(r) != string(v1alpha1.ReasonGranted)
+			if strings.HasPrefix(r.Name, begun) && !sudo.IsFinished(r) && (verdict != v1alpha1.SudoApprove || approvable) {
+				offered = append(offered, r.Name)
+			}
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // completeTenants offers the tenants whose groups of sudoers the user's rights name. The right to impersonate any

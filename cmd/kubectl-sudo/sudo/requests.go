@@ -47,7 +47,7 @@ func (c *call) buildRequestCommands() []*cobra.Command {
 	list.Flags().BoolVar(&a.onlyPending, "pending", false, "Only those that wait for approvals")
 	list.Flags().BoolVarP(&a.watching, "watch", "w", false, "Print each change, too")
 	decide := func(use, short string, args cobra.PositionalArgs, verdict v1alpha1.SudoVerdict) *cobra.Command {
-		command := &cobra.Command{Use: use, Short: short, Args: args,
+		command := &cobra.Command{Use: use, Short: short, Args: args, ValidArgsFunction: c.completeRequests(verdict),
 			RunE: func(cmd *cobra.Command, names []string) error {
 				return c.decide(cmd.Context(), a, verdict, strings.Join(names, ""))
 			}}

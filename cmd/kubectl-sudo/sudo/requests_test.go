@@ -199,6 +199,35 @@ func TestRequestCommands(t *testing.T) {
 	}
 }
 
+func TestCompletionOfRequests(t *testing.T) {
+	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
+	requests := []v1alpha1.SudoRequest{
+		filed("sudo-1", "carol", yes, v1alpha1.ReasonGranted, "until noon"), filed("sudo-2", "otto", no, v1alpha1.ReasonPending, "1 more"),
+		filed("sudo-3", "otto", no, v1alpha1.ReasonDenied, "denied by lea"), filed("sudo-4", "carol", no, v1alpha1.ReasonPending, "1 more"),
+		filed("more-5", "otto", yes, v1alpha1.ReasonGranted, "until noon"),
+	}
+	for name, c := range map[string]struct {
+		line []string
+		want string
+	}{
+		"REQ-P4 the tab key completes approve by the requests of others that wait": {[]string{"approve", "--tenant", "payments", ""}, "sudo-2\n"},
+		"REQ-P4 the tab key completes deny by what is not over": {
+			[]string{"--tenant", "payments", "deny", ""}, "sudo-1\nsudo-2\nsudo-4\nmore-5\n"},
+		"REQ-P4 the tab key completes the beginning of a name": {[]string{"end", "-n", "payments", "mo"}, "more-5\n"},
+		"a second name":            {[]string{"end", "--tenant", "payments", "sudo-1", ""}, ""},
+		"requests can't be listed": {[]string{"end", "--tenant", "shop", ""}, ""},
+		"without a tenant":         {[]string{"end", ""}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			words := append([]string{"--server", (&office{t: t, requests: requests}).serve()}, c.line...)
+			_, out, problems := runAs(t, "/bin/kubectl_complete-sudo", program(t), words...)
+			if out != c.want+":4\n" {
+				t.Errorf("stdout %q, stderr %q, want %q", out, problems, c.want)
+			}
+		})
+	}
+}
+
 func TestCommandBySudoOnRequest(t *testing.T) {
 	const ask = "error: you have no sudo in payments now; ask for it: kubectl sudo request --tenant payments --reason TEXT\n"
 	for name, c := range map[string]struct {

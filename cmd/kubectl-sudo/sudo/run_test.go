@@ -16,12 +16,18 @@ import (
 // variable KUBECTL names.
 func run(t *testing.T, kubectl string, line ...string) (status int, out, problems string) {
 	t.Helper()
+	return runAs(t, "/bin/kubectl-sudo", kubectl, line...)
+}
+
+// runAs runs the program under a name.
+func runAs(t *testing.T, name, kubectl string, line ...string) (status int, out, problems string) {
+	t.Helper()
 	t.Setenv("KUBECONFIG", "/dev/null")
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("KUBECTL", kubectl)
 	var stdout, stderr bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}
-	status = sudo.Run(append([]string{"/bin/kubectl-sudo"}, line...), streams, "v1.2.3")
+	status = sudo.Run(append([]string{name}, line...), streams, "v1.2.3")
 	return status, stdout.String(), stderr.String()
 }
 

@@ -24,7 +24,7 @@ type requestFacts struct {
 	// users are the tenants that set spec.sudoRequests.
 	users    []string
 	requests []v1alpha1.SudoRequest
-	// policies are the checks of the two policies of the component; none where neither exists.
+	// policies are the checks of the policies of the component; none where the first two are missing.
 	policies []Check
 	now      time.Time
 }
@@ -33,7 +33,7 @@ type requestFacts struct {
 func (p Patient) checkRequests(ctx context.Context, policies []admissionv1.ValidatingAdmissionPolicy,
 	bindings []admissionv1.ValidatingAdmissionPolicyBinding) Check {
 	f := requestFacts{now: time.Now()}
-	shipped := []manifests.Policy{manifests.SudoRequests, manifests.TemporarySudo}
+	shipped := []manifests.Policy{manifests.SudoRequests, manifests.TemporarySudo, manifests.SudoTimers}
 	if findPolicy(policies, shipped[0].Name) != nil || findPolicy(policies, shipped[1].Name) != nil {
 		for _, e := range shipped {
 			f.policies = append(f.policies, checkPolicy(e, policies, bindings, v1alpha1.OperatorUser(p.Namespace)))
@@ -74,12 +74,12 @@ func (f *requestFacts) judge() Check {
 	case !f.served:
 		return passOf(requestsName, "not installed")
 	case len(f.policies) == 0:
-		return failOf(requestsName, "the API server serves SudoRequests, but both policies of the component are missing: nothing is "+
+		return failOf(requestsName, "the API server serves SudoRequests, but the policies of the component are missing: nothing is "+
 			"granted, and people may write SudoRequests in other names", "apply component requests of your overlay again")
 	}
 	for _, check := range f.policies {
 		if check.Status == Error {
-			return failOf(requestsName, check.Name+": "+check.Message+": nothing is granted", "apply component requests of your overlay again")
+			return failOf(requestsName, check.Name+": "+check.Message+": nothing is granted, or nothing ends it in time", "apply component requests of your overlay again")
 		}
 	}
 	if late := reports.late; len(late) > 0 {

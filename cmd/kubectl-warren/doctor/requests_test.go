@@ -28,7 +28,7 @@ func TestSudoOnRequest(t *testing.T) {
 		"REQ-D1 doctor warns of tenants that set spec.sudoRequests without the component": {requestFacts{users: []string{"payments"}}, Warning,
 			"spec.sudoRequests is set for payments"},
 		"REQ-D2 doctor reports missing policies of the component as an error": {requestFacts{served: true}, Error,
-			"the API server serves SudoRequests, but both policies"},
+			"the API server serves SudoRequests, but the policies"},
 		"REQ-D2 doctor reports a policy that does not deny": {requestFacts{served: true, policies: []Check{sound[0],
 			failOf("policy/temporary-sudo", "no binding of this policy denies", "")}}, Error,
 			"policy/temporary-sudo: no binding of this policy denies: nothing is granted"},

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
@@ -21,6 +22,9 @@ type Access struct {
 	// LeftOut is how many subjects were left out because they are parts of Kubernetes itself. A flag includes them.
 	LeftOut    int      `json:"leftOut,omitempty"`
 	Incomplete []string `json:"incomplete,omitempty"`
+
+	// requests are the tenant's SudoRequests; none where nobody may ask.
+	requests []v1alpha1.SudoRequest
 }
 
 // Entry is one subject. Roles are the names of Roles and ClusterRoles.
@@ -31,6 +35,8 @@ type Entry struct {
 	WithSudo    []string      `json:"withSudo,omitempty"`
 	// OnRequest are the roles that the subject has for the time of a SudoRequest that was approved.
 	OnRequest []string `json:"onRequest,omitempty"`
+	// Until is when these end, if the subject has them now.
+	Until *metav1.Time `json:"until,omitempty"`
 	// Namespaces are those of the tree in which a role is held, with sudo or without.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Via        []Via    `json:"via,omitempty"`
@@ -53,7 +59,7 @@ func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*A
 	if err != nil {
 		return nil, err
 	}
-	result := &Access{Tenant: name, Namespaces: append([]string{}, s.tree...), Subjects: []Entry{}}
+	result := &Access{Tenant: name, Namespaces: append([]string{}, s.tree...), Subjects: []Entry{}, requests: s.requests}
 	for _, e := range s.sortedEntries() {
 		if !everything && !e.near && partOfKubernetes(e.Subject) {
 			result.LeftOut++
@@ -87,6 +93,12 @@ func (r *Reporter) surveyTenant(ctx context.Context, name string, of *tenant) (*
 	s.wide, s.wideRead = wide.items, len(wide.items) > 0 || !wide.partial
 	if s.here, err = read.roleBindingsIn(ctx, tree); err != nil {
 		return nil, err
+	}
+	if s.hasRequests() {
+		if s.requests, err = read.readRequests(ctx, name); err != nil {
+			return nil, err
+		}
+		s.granted = findGranted(s.requests)
 	}
 	s.sudoers = s.boundSudoers()
 	s.accounts, err = read.roleBindingsIn(ctx, homeNamespaces(s.sudoers))

@@ -75,6 +75,7 @@ func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
 		Use:   "who-can VERB RESOURCE[/NAME]",
 		Short: "Show who can do something, without sudo or with it",
 		Long: "Show who can do something, without sudo or with it. Instead of a tenant's group of sudoers, the output names its sudoers.\n" +
+			"Column SUDO has on-request for those who may ask for sudo, and until when they have it now.\n" +
 			"The end of the output lists what you may not read.",
 		Example: "  kubectl warren who-can delete secrets -n pay-web\n  kubectl warren who-can get pods --subresource log -n pay-web\n" +
 			"  kubectl warren who-can update lns/payments",

@@ -24,6 +24,9 @@ type survey struct {
 	wideRead             bool
 	sudoers              []rbacv1.Subject
 	namespaced           map[schema.GroupResource]bool
+	// requests are the tenant's SudoRequests, and granted the users who have sudo by one now, and until when.
+	requests []v1alpha1.SudoRequest
+	granted  map[string]*metav1.Time
 
 	found     []*Entry
 	bySubject map[v1alpha1.Subject]*Entry // those of found
@@ -72,6 +75,7 @@ func (s *survey) sortedEntries() []*Entry {
 		}
 	}
 	s.findAccountHolders()
+	s.recordGranted()
 	return s.found
 }
 

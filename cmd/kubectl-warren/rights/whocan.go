@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -31,8 +32,9 @@ type WhoCan struct {
 type Holder struct {
 	v1alpha1.Subject
 	Sudo bool `json:"sudo"`
-	// OnRequest reports that the subject must ask for sudo first, by a SudoRequest.
-	OnRequest bool `json:"onRequest,omitempty"`
+	// OnRequest reports that the subject must ask for sudo first, by a SudoRequest, unless Until has the end of one in force.
+	OnRequest bool         `json:"onRequest,omitempty"`
+	Until     *metav1.Time `json:"until,omitempty"`
 	// Tenant is the tenant whose sudo the subject needs.
 	Tenant string `json:"tenant,omitempty"`
 	Via    []Via  `json:"via"`
@@ -135,8 +137,18 @@ func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, nam
 }
 
 func compareHolders(a, b Holder) int {
-	later := func(h Holder) string { return map[bool]string{true: onRequest}[h.OnRequest] }
-	return cmp.Or(cmp.Compare(a.rankOfHolder(), b.rankOfHolder()), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(later(a), later(b)))
+	return cmp.Or(cmp.Compare(a.rankOfHolder(), b.rankOfHolder()), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.delay(), b.delay()))
+}
+
+// delay orders the holders with sudo of one tenant: those who always have it, those who have it for a time, and those who must ask for it.
+func (h Holder) delay() int {
+	switch {
+	case !h.OnRequest:
+		return 0
+	case h.Until != nil:
+		return 1
+	}
+	return 2
 }
 
 // rankOfHolder orders holders: those that a RoleBinding names, or whose binding is not known, come first, then those

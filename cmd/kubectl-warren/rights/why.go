@@ -20,7 +20,7 @@ import (
 type Why struct {
 	Identity Identity `json:"identity"`
 	Question Question `json:"question"`
-	// Cases are two: without sudo, and with it.
+	// Cases are two: without sudo, and with it; and with sudo on request, where the person may ask for that or has it.
 	Cases []Case `json:"cases"`
 	// Note states what the answers don't cover.
 	Note       string   `json:"note,omitempty"`
@@ -29,8 +29,11 @@ type Why struct {
 
 // Case is the answer without sudo, or with it.
 type Case struct {
-	Sudo    bool   `json:"sudo"`
-	Allowed Answer `json:"allowed"`
+	Sudo bool `json:"sudo"`
+	// OnRequest reports that the person must ask for sudo first, by a SudoRequest, unless Until has the end of one in force.
+	OnRequest bool         `json:"onRequest,omitempty"`
+	Until     *metav1.Time `json:"until,omitempty"`
+	Allowed   Answer       `json:"allowed"`
 	// Tenant is the tenant whose sudo allows the request, and As the identity that the person then has.
 	Tenant string    `json:"tenant,omitempty"`
 	As     *Identity `json:"as,omitempty"`
@@ -50,23 +53,25 @@ func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, erro
 	if err != nil {
 		return nil, err
 	}
-	raised, err := ask.answerWithSudo(ctx, id, q)
+	place, tenants, err := ask.read.candidateTenants(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
-	return &Why{
-		Identity: id, Question: q, Note: q.admissionNote(), Incomplete: r.memory.unread.sortedGaps(),
-		Cases: []Case{{Allowed: v.answer, Via: via}, raised},
-	}, nil
+	raised, err := ask.answerWithSudo(ctx, id, q, place, tenants)
+	if err != nil {
+		return nil, err
+	}
+	cases := []Case{{Allowed: v.answer, Via: via}, raised}
+	if asked, err := ask.answerOnRequest(ctx, id, q, place); err != nil {
+		return nil, err
+	} else if asked != nil {
+		cases = append(cases, *asked)
+	}
+	return &Why{Identity: id, Question: q, Cases: cases, Note: q.admissionNote(), Incomplete: r.memory.unread.sortedGaps()}, nil
 }
 
-// answerWithSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace's own tenant
-// first.
-func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question) (Case, error) {
-	place, names, err := a.read.candidateTenants(ctx, id, q)
-	if err != nil {
-		return Case{}, err
-	}
+// answerWithSudo tries the sudo of each tenant that the person may be a sudoer of. candidateTenants returns them, and place.
+func (a *asker) answerWithSudo(ctx context.Context, id Identity, q Question, place string, names []string) (Case, error) {
 	result := Case{Sudo: true, Allowed: No}
 	var may, unsure []string
 	for _, name := range names {
@@ -242,6 +247,8 @@ func (id Identity) labelInReports() string {
 func (y *Why) Describe() string {
 	who, plain, raised := y.Identity.labelInReports(), y.Cases[0], y.Cases[1]
 	switch {
+	case plain.Allowed == No && raised.Allowed == No && len(y.Cases) > 2 && y.Cases[2].Allowed == Yes:
+		return who + y.Cases[2].describeAsking()
 	case plain.Allowed == Yes:
 		return who + " may, without sudo."
 	case raised.Allowed == Yes && plain.Allowed == Unknown:

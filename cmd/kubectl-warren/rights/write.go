@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -26,7 +27,7 @@ func (a *Access) Write(w io.Writer) error {
 		}
 		writeFact(w, "without sudo", e.WithoutSudo)
 		writeFact(w, "with sudo", e.WithSudo)
-		writeFact(w, "on request", e.OnRequest)
+		writeFact(w, "on request", e.rolesOnRequest())
 		if len(e.Namespaces) > 0 {
 			writeFact(w, "namespaces", []string{a.namespacesOfEntry(e)})
 		}
@@ -67,7 +68,7 @@ func (a accessTable) Write(w io.Writer) error {
 		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
 	}
 	for _, e := range a.Subjects {
-		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.rolesWithSudo()), a.namespacesOfEntry(e),
+		rights := []any{joinTableCell(e.WithoutSudo), joinTableCell(e.RolesWithSudo()), a.namespacesOfEntry(e),
 			joinTableCell(describeBriefly(e.Via))}
 		if a.isUnknown(e) {
 			rights = []any{Unknown, Unknown, Unknown, Unknown}
@@ -81,13 +82,21 @@ func (a accessTable) Write(w io.Writer) error {
 	return a.writeRemarks(w)
 }
 
-// rolesWithSudo returns the roles of column WITH-SUDO.
-func (e Entry) rolesWithSudo() []string {
+// RolesWithSudo returns the roles of column WITH-SUDO.
+func (e Entry) RolesWithSudo() []string {
 	roles := slices.Clone(e.WithSudo)
 	for _, role := range e.OnRequest {
-		roles = append(roles, role+" ("+onRequest+")")
+		roles = append(roles, role+" ("+DescribeOnRequest(e.Until)+")")
 	}
 	return roles
+}
+
+// rolesOnRequest returns the roles of the line "on request".
+func (e Entry) rolesOnRequest() []string {
+	if e.Until == nil {
+		return e.OnRequest
+	}
+	return Entry{OnRequest: e.OnRequest, Until: e.Until}.RolesWithSudo()
 }
 
 // isUnknown reports whether the caller could read nothing about the subject's rights.
@@ -157,7 +166,7 @@ func (c *WhoCan) Write(w io.Writer) error {
 		terminal.Fprintf(w, "No one found%s who can %s.\n", where, c.Question)
 	}
 	for _, h := range c.Subjects {
-		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, h.describeSudo(), joinTableCell(describeVia(h.Via)))
+		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, describeSudo(h.Sudo, h.OnRequest, h.Until), joinTableCell(describeVia(h.Via)))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -176,11 +185,11 @@ func describeVia(via []Via) []string {
 }
 
 // describeSudo is column SUDO.
-func (h Holder) describeSudo() string {
-	if h.OnRequest {
-		return onRequest
+func describeSudo(sudo, asked bool, until *metav1.Time) string {
+	if asked {
+		return DescribeOnRequest(until)
 	}
-	return formatYesNo(h.Sudo)
+	return formatYesNo(sudo)
 }
 
 func formatYesNo(b bool) string {
@@ -190,7 +199,7 @@ func formatYesNo(b bool) string {
 	return "no"
 }
 
-// Write writes whom and what the report is about, and two lines: without sudo, and with it.
+// Write writes whom and what the report is about, and a line for each case.
 func (y *Why) Write(w io.Writer) error {
 	terminal.Fprintf(w, "%s: %s\n", y.Identity.labelInReports(), y.Question)
 	table := printers.GetNewTabWriter(w)
@@ -200,7 +209,7 @@ func (y *Why) Write(w io.Writer) error {
 		if c.Note != "" {
 			via = c.Note
 		}
-		terminal.Fprintf(table, "%s\t%s\t%s\n", formatYesNo(c.Sudo), c.Allowed, via)
+		terminal.Fprintf(table, "%s\t%s\t%s\n", describeSudo(c.Sudo, c.OnRequest, c.Until), c.Allowed, via)
 	}
 	if err := table.Flush(); err != nil {
 		return err

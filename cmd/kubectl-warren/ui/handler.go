@@ -21,6 +21,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/graph"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ui/protect"
 )
@@ -84,7 +85,7 @@ func parseTemplates(s *settings) *template.Template {
 		"kinds": func() []v1alpha1.SubjectKind {
 			return []v1alpha1.SubjectKind{v1alpha1.SubjectUser, v1alpha1.SubjectGroup, v1alpha1.SubjectServiceAccount}
 		},
-		"fold":  foldHash,
+		"fold": foldHash, "onRequest": rights.DescribeOnRequest,
 		"words": func(values []string) string { return graph.EscapeText(strings.Join(values, ", ")) },
 	})
 	return template.Must(all.ParseFS(assets, "assets/*.html"))

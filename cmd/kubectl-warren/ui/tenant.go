@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ type tenantPage struct {
 	Tenant *v1alpha1.LNamespace
 	Lists  []listPart
 	Access *rights.Access
+	// Requests are the SudoRequests that are not over.
+	Requests []rights.OpenRequest
 	// Own are sentences about what the caller may do and may not.
 	Own    []string
 	Events []describe.Event
@@ -85,7 +88,9 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 	} else {
 		*unread = append(*unread, "the tree of "+page.Name+" is not among those that these pages show")
 	}
-	page.Access = v.readAccess(ctx, page.Name, unread)
+	if page.Access = v.readAccess(ctx, page.Name, unread); page.Access != nil {
+		page.showRequests(page.Access.OpenRequests(), unread)
+	}
 	if page.Own, err = v.readOwnRights(ctx, page.Name); err != nil {
 		return err
 	}
@@ -94,6 +99,16 @@ func (v *server) readTenantPage(ctx context.Context, page *tenantPage, unread *[
 	}
 	page.Sudo = v.readSudoHistory(page.Name, page.Events)
 	return nil
+}
+
+// maxRequests is how many SudoRequests are shown at most: the newest.
+const maxRequests = 100
+
+func (p *tenantPage) showRequests(open []rights.OpenRequest, unread *[]string) {
+	p.Requests = open[:min(len(open), maxRequests)]
+	if more := len(open) - maxRequests; more > 0 {
+		*unread = append(*unread, fmt.Sprintf("%d older requests for sudo are left out: kubectl sudo list shows all", more))
+	}
 }
 
 // changesLists is the question whether somebody may change the lists of a tenant.

@@ -133,9 +133,9 @@ func (t *tenant) granted(ctx context.Context, duration v1alpha1.SudoDuration) *v
 }
 
 // denied waits until carol has no sudo.
-func (t *tenant) denied(ctx context.Context, within time.Duration) {
+func (t *tenant) denied(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(ctx, t.try(ctx, t.root), within, 50*time.Millisecond).Should(MatchError(apierrors.IsForbidden, "is a 403"))
+	Eventually(ctx, t.try(ctx, t.root)).WithPolling(50 * time.Millisecond).Should(MatchError(apierrors.IsForbidden, "is a 403"))
 }
 
 // grant returns the objects of a grant; nil where one doesn't exist.

