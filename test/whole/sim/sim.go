@@ -47,6 +47,7 @@ type Sim struct {
 	starts    int
 	watches   []*openWatch
 	late      []*call
+	killAt    int // see KillAtSudo
 	chores    []*chore
 	troubled  time.Time  // when something last was wrong with what the operator needs
 	knows     int64      // see Knowing
