@@ -38,7 +38,7 @@ func (h *History) watchRequests(seed uint64) {
 			}
 			seen = n
 		}
-		h.requests.Look()
+		h.Sim.IsClose = h.requests.Look()
 	}
 }
 
@@ -153,7 +153,15 @@ func (h *History) askForSudo(e Event) bool {
 	spec := asks.fields()
 	maps.Copy(spec, map[string]any{"reason": "a repair by night", "duration": []any{"1m", "2m", "3m", "5m"}[e.C>>3&3],
 		"breakGlass": e.C>>5&7 == 0})
-	return h.writeAs(asks.user, newObject(version, "SudoRequest", tenant.GetName(), fmt.Sprint("r", h.asked), map[string]any{"spec": spec}))
+	name := fmt.Sprint("r", h.asked)
+	if !h.writeAs(asks.user, newObject(version, "SudoRequest", tenant.GetName(), name, map[string]any{"spec": spec})) {
+		return false
+	}
+	for n := range e.C >> 8 & 3 { // others are asked to approve it
+		h.Sim.Run(e.Then / 4)
+		h.decideOn(h.kind("sudorequests").Find(tenant.GetName(), name), Event{B: e.B + n, C: e.C | 1}, "Approve")
+	}
+	return true
 }
 
 var eligible = []string{"spec", "sudoRequests", "eligible"}
@@ -183,9 +191,12 @@ func (h *History) lastRequests(open bool) []*api.Record {
 	return requests[max(0, len(requests)-4):]
 }
 
-// decide has a person decide on one of the last requests: mostly one who may.
 func (h *History) decide(e Event, verdict string) bool {
-	r := pick(h.lastRequests(e.C>>5&7 > 0), e.A)
+	return h.decideOn(pick(h.lastRequests(e.C>>5&7 > 0), e.A), e, verdict)
+}
+
+// decideOn has a person decide on a request: mostly one who may.
+func (h *History) decideOn(r *api.Record, e Event, verdict string) bool {
 	if r == nil {
 		return false
 	}
