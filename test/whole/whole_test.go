@@ -74,7 +74,7 @@ const (
 	freshSeeds     = 1_000_000
 	usualHistories = 20
 	// usualRequestHistories are those of sudo on request.
-	usualRequestHistories = 4
+	usualRequestHistories = 6
 	usualEvents           = 60
 	// usualSeed is the first of the seeds of make test. More histories than the usual have fresh seeds, and may find what nobody knows yet.
 	usualSeed = 50_000

@@ -71,11 +71,22 @@ func (o *Requests) report(format string, args ...any) {
 	o.Found = append(o.Found, findingOf(Sudo, format, args...))
 }
 
-// Look asks one question at a part of the moments: every second time about someone who has asked for the right.
-func (o *Requests) Look() {
-	if o.rand.IntN(8) > 0 {
-		return
+// Look asks about rights whose time should be over, and one more question at a part of the moments: every second time about someone who
+// has asked for a right. It reports whether any right is in force.
+func (o *Requests) Look() bool {
+	inForce := false
+	for _, r := range o.records {
+		if inForce = inForce || r.isInForce; r.isInForce && (o.server.Now().After(r.until) || !r.ended.IsZero()) {
+			o.ask(r.user, r.tenant)
+		}
 	}
+	if o.rand.IntN(8) == 0 {
+		o.askAnything()
+	}
+	return inForce
+}
+
+func (o *Requests) askAnything() {
 	o.checkGranted()
 	person, tenant := o.people[o.rand.IntN(len(o.people))], o.tenants[o.rand.IntN(len(o.tenants))]
 	if n := len(o.records); n > 0 && o.rand.IntN(2) == 0 {
@@ -101,14 +112,21 @@ func (o *Requests) ask(person, tenant string) {
 		return
 	}
 	o.Granted++
-	why := "they never asked for it"
+	why := ""
 	for _, r := range slices.Backward(o.records) {
 		if r.user != person || r.tenant != tenant {
 			continue
 		}
-		if why = o.judge(r); why == "" {
+		is := o.judge(r)
+		if is == "" {
 			return
 		}
+		if r.isInForce || why == "" {
+			why = is
+		}
+	}
+	if why == "" {
+		why = "they never asked for it"
 	}
 	o.report("%s may become %s:%s, but %s", person, sudoNamespace, tenant, why)
 }

@@ -68,8 +68,21 @@ func (s *Sim) do(c *call) api.Response {
 		}
 		s.Writes = append(s.Writes, Write{At: time.Now(), Process: c.process.Name, Method: c.request.Method, Path: c.request.Path,
 			Body: string(c.request.Body), Code: done.Code, Change: change, changes: s.last != nil})
+		s.countDown(c)
 	}
 	return done
+}
+
+// KillAtSudo kills the process that does the nth write from now of those for sudo on request.
+func (s *Sim) KillAtSudo(n int) { s.killAt = n }
+
+func (s *Sim) countDown(c *call) {
+	if s.killAt == 0 || !strings.Contains(c.request.Path, "sudo") {
+		return
+	}
+	if s.killAt--; s.killAt == 0 {
+		c.process.Kill()
+	}
 }
 
 // Knowing returns, while a request of the operator is carried out, the first revision that the operator did not know when it sent the

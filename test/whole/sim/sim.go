@@ -39,6 +39,8 @@ type Sim struct {
 	Begun  time.Time
 	// AfterStep is called after each step; nil: nobody looks.
 	AfterStep func()
+	// IsClose is whether AfterStep is called each half second at least, though nothing happens.
+	IsClose bool
 
 	settings  Settings
 	plane     *plane.Plane
@@ -47,6 +49,7 @@ type Sim struct {
 	starts    int
 	watches   []*openWatch
 	late      []*call
+	killAt    int // see KillAtSudo
 	chores    []*chore
 	troubled  time.Time  // when something last was wrong with what the operator needs
 	knows     int64      // see Knowing
@@ -273,6 +276,9 @@ func (s *Sim) pause(until time.Time) time.Duration {
 	}
 	for _, c := range s.chores {
 		sooner(c.due)
+	}
+	if s.IsClose {
+		sooner(time.Now().Add(time.Second / 2))
 	}
 	if due := s.plane.Due(); !due.IsZero() {
 		sooner(time.Now().Add(due.Sub(s.Server.Now())))

@@ -89,6 +89,7 @@ func (h *History) keepRunning() {
 func (h *History) settle() []oracle.Finding {
 	h.settling = true
 	h.Sim.EndFaults()
+	h.Sim.KillAtSudo(0)
 	h.Sim.SetManagerAway(false)
 	h.bringPoliciesBack(Event{})
 	h.Sim.Log("story", "all faults end")

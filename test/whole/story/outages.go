@@ -22,8 +22,16 @@ func (h *History) stepClock(e Event) bool {
 	return true
 }
 
-func (h *History) takeManagerAway(Event) bool {
+// takeManagerAway takes the controller manager away for some minutes and more, in which the time of grants is over.
+func (h *History) takeManagerAway(e Event) bool {
 	h.Sim.SetManagerAway(true)
+	h.Sim.Run(time.Duration(e.A%240) * time.Second)
+	return true
+}
+
+// killAtSudo kills the operator at one of the next writes of a grant.
+func (h *History) killAtSudo(e Event) bool {
+	h.Sim.KillAtSudo(1 + e.A%6)
 	return true
 }
 

@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,7 +38,7 @@ func (h *History) watchRequests(seed uint64) {
 			}
 			seen = n
 		}
-		h.requests.Look()
+		h.Sim.IsClose = h.requests.Look()
 	}
 }
 
@@ -85,7 +86,7 @@ func (h *History) offerRequests(e Event) bool {
 // editEligible puts one person onto the list of those who may ask, or takes them off.
 func (h *History) editEligible(e Event) bool {
 	return h.edit(pick(h.kind("lnamespaces").All(), e.A), func(u *unstructured.Unstructured) {
-		list, _, _ := unstructured.NestedSlice(u.Object, "spec", "sudoRequests", "eligible")
+		list, _, _ := unstructured.NestedSlice(u.Object, eligible...)
 		person := map[string]any{"kind": "User", "name": people[e.B%len(people)]}
 		kept := slices.DeleteFunc(slices.Clone(list), func(s any) bool {
 			subject, _ := s.(map[string]any)
@@ -94,37 +95,76 @@ func (h *History) editEligible(e Event) bool {
 		if len(kept) == len(list) {
 			kept = append(kept, person)
 		}
-		set(u, kept, "spec", "sudoRequests", "eligible")
+		set(u, kept, eligible...)
 	})
 }
 
-// groupOf returns a group that a person names: mostly one of theirs, if they have any.
-func groupOf(person string, n int) string {
-	if groups := memberships[person]; len(groups) > 0 && n%3 > 0 {
-		return groups[n%len(groups)]
+// actor is a person, and the group by which they act, if they name one.
+type actor struct{ user, group string }
+
+func (a actor) fields() map[string]any {
+	if a.group == "" {
+		return map[string]any{"user": a.user}
 	}
-	return ""
+	return map[string]any{"user": a.user, "group": a.group}
+}
+
+// anybody returns a person who need not be on a list, and may name a group of theirs.
+func anybody(n int) actor {
+	person := append(slices.Clone(people), stranger)[n%(len(people)+1)]
+	if groups := memberships[person]; len(groups) > 0 && n>>3&1 == 1 {
+		return actor{person, groups[n>>4%len(groups)]}
+	}
+	return actor{person, ""}
+}
+
+// actorsOf returns those whom a list of a tenant names, and those who are in its groups.
+func actorsOf(tenant *api.Record, path ...string) (actors []actor) {
+	list, _, _ := unstructured.NestedSlice(tenant.Object, path...)
+	for _, each := range list {
+		subject, _ := each.(map[string]any)
+		name, _ := subject["name"].(string)
+		if subject["kind"] == "User" {
+			actors = append(actors, actor{name, ""})
+			continue
+		}
+		for _, person := range people {
+			if slices.Contains(memberships[person], name) {
+				actors = append(actors, actor{person, name})
+			}
+		}
+	}
+	return actors
 }
 
 // askForSudo has a person ask, who need not be eligible: as if another binding let them.
 func (h *History) askForSudo(e Event) bool {
-	person := append(slices.Clone(people), stranger)[e.B%(len(people)+1)]
-	// Mostly somebody who is eligible by name.
-	tenant := pick(h.kind("lnamespaces").All(), e.A)
+	all := h.kind("lnamespaces").All()
+	offering := slices.DeleteFunc(slices.Clone(all), func(r *api.Record) bool { return len(actorsOf(r, eligible...)) == 0 })
+	tenant, asks := pick(all, e.A), anybody(e.B)
+	if r := pick(offering, e.A); r != nil && e.C&7 > 0 {
+		may := actorsOf(r, eligible...)
+		tenant, asks = r, may[e.B%len(may)]
+	}
 	if tenant == nil {
 		return false
 	}
-	if eligible := usersIn(tenant, "spec", "sudoRequests", "eligible"); len(eligible) > 0 && e.C%4 > 0 {
-		person = eligible[e.B%len(eligible)]
-	}
-	spec := map[string]any{"user": person, "reason": "a repair by night", "duration": []any{"1m", "2m", "3m", "5m"}[e.C>>2&3],
-		"breakGlass": e.C>>4&7 == 0}
-	if group := groupOf(person, e.C>>7); group != "" {
-		spec["group"] = group
-	}
 	h.asked++
-	return h.writeAs(person, newObject(version, "SudoRequest", tenant.GetName(), fmt.Sprint("r", h.asked), map[string]any{"spec": spec}))
+	spec := asks.fields()
+	maps.Copy(spec, map[string]any{"reason": "a repair by night", "duration": []any{"1m", "2m", "3m", "5m"}[e.C>>3&3],
+		"breakGlass": e.C>>5&7 == 0})
+	name := fmt.Sprint("r", h.asked)
+	if !h.writeAs(asks.user, newObject(version, "SudoRequest", tenant.GetName(), name, map[string]any{"spec": spec})) {
+		return false
+	}
+	for n := range e.C >> 8 & 3 { // others are asked to approve it
+		h.Sim.Run(e.Then / 4)
+		h.decideOn(h.kind("sudorequests").Find(tenant.GetName(), name), Event{B: e.B + n, C: e.C | 1}, "Approve")
+	}
+	return true
 }
+
+var eligible = []string{"spec", "sudoRequests", "eligible"}
 
 // writeAs makes an object as a person. Of the policies, the story keeps what policy sudo-requests says.
 func (h *History) writeAs(person string, u *unstructured.Unstructured) bool {
@@ -151,35 +191,36 @@ func (h *History) lastRequests(open bool) []*api.Record {
 	return requests[max(0, len(requests)-4):]
 }
 
-// decide has a person decide on one of the last requests: mostly one who may.
 func (h *History) decide(e Event, verdict string) bool {
-	r := pick(h.lastRequests(e.C>>2%4 > 0), e.A)
+	return h.decideOn(pick(h.lastRequests(e.C>>5&7 > 0), e.A), e, verdict)
+}
+
+// decideOn has a person decide on a request: mostly one who may.
+func (h *History) decideOn(r *api.Record, e Event, verdict string) bool {
 	if r == nil {
 		return false
 	}
 	requester, _, _ := unstructured.NestedString(r.Object, "spec", "user")
-	person := append(slices.Clone(people), stranger)[e.B%(len(people)+1)]
-	if tenant := h.kind("lnamespaces").Find("", r.GetNamespace()); tenant != nil && e.C%4 > 0 {
-		judges := append(usersIn(tenant, "spec", "managers"), usersIn(tenant, "spec", "sudoRequests", "approvers")...)
-		if judges = slices.DeleteFunc(judges, func(name string) bool { return name == requester }); len(judges) > 0 {
-			person = judges[e.B%len(judges)]
+	decides := anybody(e.B)
+	if tenant := h.kind("lnamespaces").Find("", r.GetNamespace()); tenant != nil && e.C&7 > 0 {
+		may := append(actorsOf(tenant, "spec", "managers"), actorsOf(tenant, "spec", "sudoRequests", "approvers")...)
+		if may = slices.DeleteFunc(may, func(a actor) bool { return a.user == requester }); len(may) > 0 {
+			decides = may[e.B%len(may)]
 		}
 	}
-	if verdict == "End" && e.C%3 == 0 {
-		person = requester
+	if verdict == "End" && e.C>>3&3 == 0 {
+		decides = actor{requester, ""}
 	}
-	if verdict != "End" && person == requester {
+	if verdict != "End" && decides.user == requester {
 		return false // the policy
 	}
-	decision := map[string]any{"user": person, "verdict": verdict}
-	if group := groupOf(person, e.C>>4); group != "" {
-		decision["group"] = group
-	}
+	decision := decides.fields()
+	decision["verdict"] = verdict
 	u := r.DeepCopy()
 	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "decisions")
 	set(u, append(list, decision), "spec", "decisions")
-	_, refusal := h.Sim.Server.Update(person, r, "", u)
-	h.note("%s decides %s on %s/%s: %s", person, verdict, r.GetNamespace(), r.GetName(), reason(refusal))
+	_, refusal := h.Sim.Server.Update(decides.user, r, "", u)
+	h.note("%s decides %s on %s/%s: %s", decides.user, verdict, r.GetNamespace(), r.GetName(), reason(refusal))
 	return refusal == nil
 }
 
@@ -207,15 +248,4 @@ func (h *History) replaceTenant(e Event) bool {
 		h.edit(now, func(u *unstructured.Unstructured) { u.SetFinalizers(nil) })
 	}
 	return h.create(newObject(version, "LNamespace", "", old.GetName(), map[string]any{"spec": old.DeepCopy().Object["spec"]}))
-}
-
-func usersIn(r *api.Record, path ...string) []string {
-	var users []string
-	list, _, _ := unstructured.NestedSlice(r.Object, path...)
-	for _, each := range list {
-		if subject, _ := each.(map[string]any); subject["kind"] == "User" {
-			users = append(users, fmt.Sprint(subject["name"]))
-		}
-	}
-	return users
 }
