@@ -24,9 +24,9 @@ import (
 
 // write is a request to one of the policies of sudo on request. old and now are objects in YAML: none on CREATE and on DELETE.
 type write struct {
-	by, kind, sub, namespace string
-	old, now                 string
-	may                      string // the verb that the authorizer allows
+	by, kind, namespace string
+	old, now            string
+	may                 string // the verb that the authorizer allows
 }
 
 const (
@@ -126,16 +126,13 @@ func (w *write) judge(t *testing.T, p *admissionregistrationv1.ValidatingAdmissi
 	kind := schema.GroupVersionKind{Group: resource.Group, Version: "v1", Kind: w.kind}
 	operation := map[[2]bool]admission.Operation{{false, true}: admission.Create, {true, true}: admission.Update,
 		{true, false}: admission.Delete}[[2]bool{w.old != "", w.now != ""}]
-	namespace := w.namespace
-	if namespace == "" {
-		namespace = "ledger"
+	if !slices.ContainsFunc(p.Spec.MatchConstraints.ResourceRules, func(r admissionregistrationv1.NamedRuleWithOperations) bool {
+		return slices.Contains(r.APIGroups, resource.Group) && slices.Contains(r.Resources, resource.Resource) &&
+			slices.Contains(r.Operations, admissionregistrationv1.OperationType(operation))
+	}) {
+		return ""
 	}
-	old, now := parse(t, w.old, kind), parse(t, w.now, kind)
-	attributes := &admission.VersionedAttributes{VersionedKind: kind, VersionedObject: admission.NewLazyObject(now),
-		VersionedOldObject: admission.NewLazyObject(old), Attributes: admission.NewAttributesRecord(now, old, kind, namespace, "x", resource,
-			w.sub, operation, &metav1.UpdateOptions{}, false, &user.DefaultInfo{Name: w.by, Groups: []string{"system:authenticated"}})}
-	place := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"tenancy.warren.dev/type": "root"},
-		Annotations: map[string]string{"tenancy.warren.dev/lnamespace-uid": "u"}}}
+	attributes, place := w.admit(t, kind, resource, operation)
 	reviewed := cel.CreateAdmissionRequest(attributes.Attributes, metav1.GroupVersionResource(resource), metav1.GroupVersionKind(kind))
 	c, bindings := compile(t, p), cel.OptionalVariableBindings{Authorizer: allows(w.may)}
 	shared := c.compiler.CreateContext(t.Context())
@@ -170,6 +167,23 @@ func (w *write) judge(t *testing.T, p *admissionregistrationv1.ValidatingAdmissi
 		return evaluate(c.messages, cel.OptionalVariableBindings{})[len(earlier)].EvalResult.Value().(string)
 	}
 	return ""
+}
+
+// admit returns the request as the API server hands it to policies, with its namespace, which is the root of a tenant.
+func (w *write) admit(t *testing.T, kind schema.GroupVersionKind, resource schema.GroupVersionResource, operation admission.Operation) (
+	attributes *admission.VersionedAttributes, place *corev1.Namespace) {
+	t.Helper()
+	namespace := w.namespace
+	if namespace == "" {
+		namespace = "ledger"
+	}
+	old, now := parse(t, w.old, kind), parse(t, w.now, kind)
+	attributes = &admission.VersionedAttributes{VersionedKind: kind, VersionedObject: admission.NewLazyObject(now),
+		VersionedOldObject: admission.NewLazyObject(old), Attributes: admission.NewAttributesRecord(now, old, kind, namespace, "x", resource,
+			"", operation, &metav1.UpdateOptions{}, false, &user.DefaultInfo{Name: w.by, Groups: []string{"system:authenticated"}})}
+	place = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"tenancy.warren.dev/type": "root"},
+		Annotations: map[string]string{"tenancy.warren.dev/lnamespace-uid": "u"}}}
+	return attributes, place
 }
 
 func parse(t *testing.T, text string, kind schema.GroupVersionKind) runtime.Object {
