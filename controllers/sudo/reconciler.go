@@ -28,6 +28,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/pause"
 	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/sudo"
+	"github.com/warren-tenancy/warren/internal/text"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -102,21 +103,30 @@ func (r *Reconciler) listConcerned(_ context.Context, tenant client.Object) (req
 // mostSteps bounds the steps of one pass: those of a whole grant.
 const mostSteps = 8
 
+// longestRefusal is how much of a refusal of the timer a condition repeats, in bytes.
+const longestRefusal = 1024
+
 // Reconcile carries out the steps of one request.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if req.Namespace == v1alpha1.SudoNamespace {
 		return ctrl.Result{}, r.endLost(ctx, types.UID(req.Name))
 	}
+	refused := ""
 	for range mostSteps {
 		f, err := r.gatherFacts(ctx, req.NamespacedName)
 		if err != nil || f == nil {
 			return ctrl.Result{}, err
 		}
+		f.TimerRefused = refused
 		step := sudo.Next(f)
 		if step.Act == sudo.Nothing {
 			return ctrl.Result{RequeueAfter: step.After}, nil
 		}
-		if err := r.act(ctx, f, step); err != nil && !isOvertaken(err) {
+		switch err := r.act(ctx, f, step); {
+		case err == nil, isOvertaken(err):
+		case step.Act == sudo.CreateTimer && apianswer.IsRefusal(err): // such as by a policy of the cluster: the next step reports it
+			refused = text.Cut(err.Error(), longestRefusal)
+		default:
 			return ctrl.Result{}, err
 		}
 	}

@@ -30,6 +30,8 @@ type Facts struct {
 	Gap string
 	// Older are the requests that the same person has made in the tenant before this one.
 	Older []v1alpha1.SudoRequest
+	// TimerRefused is why the API server refused the timer in this pass; "" if it did not.
+	TimerRefused string
 	// The objects of the grant; nil where they don't exist.
 	Timer   *batchv1.Job
 	Role    *rbacv1.Role

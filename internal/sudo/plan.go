@@ -226,6 +226,10 @@ func grant(f *Facts) Step {
 		if left < time.Second {
 			return writeStatus(f, verdict{v1alpha1.ReasonTimeOver, "its time was over before it was granted. Make another request"}, 0)
 		}
+		if f.TimerRefused != "" {
+			return writeStatus(f, verdict{v1alpha1.ReasonTimerMissing, "the API server refuses the Job that would end the right: " + f.TimerRefused},
+				policyLook)
+		}
 		return Step{Act: CreateTimer, Left: min(left, f.Request.Spec.Duration.Value())}
 	}
 	if status.Timer == "" {

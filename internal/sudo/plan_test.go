@@ -376,6 +376,27 @@ func TestTimerThatDoesNotRunGrantsNothing(t *testing.T) {
 	}
 }
 
+func TestTimerThatIsRefused(t *testing.T) {
+	t.Run("REQ-G14 nothing is granted while the API server refuses the timer, and the request says why; then what is left of its time",
+		func(t *testing.T) {
+			m := asked(decide("mia", v1alpha1.SudoApprove))
+			m.step(t) // Granting
+			m.TimerRefused = "denied by policy no-jobs"
+			m.settle(t)
+			if m.active() != "False TimerMissing" || !strings.Contains(m.message(), "denied by policy no-jobs") || m.Timer != nil {
+				t.Errorf("%s, %s", m.active(), m.message())
+			}
+			if m.step(t) {
+				t.Errorf("writes at rest: %v", m.acts)
+			}
+			m.TimerRefused = ""
+			m.wait(time.Minute).settle(t).wait(time.Second).settle(t)
+			if want := noon.Add(10 * time.Minute); m.active() != "True Granted" || m.Request.Status.EndTime.After(want.Add(2*time.Second)) {
+				t.Errorf("%s, ends %s, want %s", m.active(), m.Request.Status.EndTime, want)
+			}
+		})
+}
+
 func TestApprovalThatIsLostGivesUpTheStart(t *testing.T) {
 	for begun := range 4 { // before startTime, the timer, its UID, the role
 		m := asked(decide("mia", v1alpha1.SudoApprove))
