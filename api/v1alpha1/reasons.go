@@ -113,7 +113,8 @@ const (
 const (
 	// Condition Active: the operator is granting the right, and waits for the timer that ends it.
 	ReasonGranting Reason = "Granting"
-	// Condition Active, Event: the controller manager does not run the timer that would end the right, so nothing is granted.
+	// Condition Active, Event: the controller manager does not run the timer that would end the right, or the API server refuses it, so
+	// nothing is granted.
 	ReasonTimerMissing Reason = "TimerMissing"
 	// Condition Active, Event: the request has ended, but the right stays in force: finalizers of others hold its RoleBinding and Role. The
 	// message names them.

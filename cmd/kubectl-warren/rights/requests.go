@@ -135,8 +135,8 @@ func (a *asker) eligibleFor(ctx context.Context, temporary rbacv1.Subject, name 
 	return holders, nil
 }
 
-// hasRequests reports whether people may ask for sudo of the tenant: the LNamespace lists some, or a binding of its tree names the temporary
-// sudoer.
+// hasRequests reports whether people may ask for sudo of the tenant: the LNamespace lists some, or a binding of its tree names the
+// temporary sudoer.
 func (s *survey) hasRequests() bool {
 	if s.spec.SudoRequests != nil && len(s.spec.SudoRequests.Eligible) > 0 {
 		return true
@@ -207,8 +207,8 @@ func (a *Access) OpenRequests() (open []OpenRequest) {
 	return open
 }
 
-// answerOnRequest returns the answer with sudo on request of the tenant of the question's namespace; nil if the LNamespace is not known, or
-// the person neither may ask for that nor has it.
+// answerOnRequest returns the answer with sudo on request of the tenant of the question's namespace; nil if the LNamespace is not known,
+// or the person neither may ask for that nor has it.
 func (a *asker) answerOnRequest(ctx context.Context, id Identity, q Question, name string) (*Case, error) {
 	of, known := a.read.memory.tenants.findRemembered(name)
 	if !known || of.spec.SudoRequests == nil {

@@ -26,7 +26,8 @@ func TestRequestsOfTenant(t *testing.T) {
 	until := metav1.NewTime(time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC))
 	t.Run("WEB-U16 the page of a tenant shows who has sudo on request, why and until when, and what waits for approvals", func(t *testing.T) {
 		html, _ := drawRequests(t, []rights.OpenRequest{
-			{Name: "sudo-1", User: "carol", Group: "pay-oncall", Reason: "INC-42", Duration: "1h", State: "Granted", Until: &until, BreakGlass: true},
+			{Name: "sudo-1", User: "carol", Group: "pay-oncall", Reason: "INC-42", Duration: "1h", State: "Granted", Until: &until,
+				BreakGlass: true},
 			{Name: "sudo-2", User: "dave", Reason: "INC-43", Duration: "2h", State: "Pending", Message: "1 more of 1 approvals needed"}})
 		for _, want := range []string{"<th scope=\"row\">carol of pay-oncall<td>Granted, without approval<td>",
 			`<time datetime="2026-03-01T12:30:00Z">`, "<td>1h<td>INC-42<td>sudo-1</tr>",
