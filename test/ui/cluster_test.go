@@ -34,7 +34,7 @@ type cluster struct {
 }
 
 // teams are the tenants that each belong to one test, with people of their own: NAME-alice uses it, NAME-mia manages it, NAME-bob is its sudoer.
-var teams = []string{"live", "many", "tabs", "page", "asked", "reach", "uses", "lost", "away", "ends", "alone", "quiet", "grow", "people", "raise", "look", "keys", "secret", "hostile", "outage"}
+var teams = []string{"live", "many", "tabs", "page", "asked", "reach", "uses", "lost", "away", "ends", "alone", "quiet", "grow", "people", "raise", "look", "keys", "secret", "hostile", "outage", "asks"}
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
@@ -49,7 +49,8 @@ func newCluster(t *testing.T) *cluster {
 			users[team+"-"+name] = nil
 		}
 	}
-	world, err := devcluster.Start(t.Context(), devcluster.Options{ControlPlane: controlplane.Options{Users: users}, PlacesFreely: true, Webhooks: true})
+	world, err := devcluster.Start(t.Context(), devcluster.Options{ControlPlane: controlplane.Options{Users: users}, PlacesFreely: true, Webhooks: true,
+		Components: []string{"config/components/requests"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,7 @@ func TestPages(t *testing.T) {
 			"of Secrets alone": testSecrets,
 		"WEB-G3 on all pages of ui, a hostile User and message " +
 			"are shown as text; no script runs, and the browser reports nothing": testHostile,
+		"WEB-U16 a manager sees who asks for sudo and why, as text, and once it is granted, until when": testRequests,
 		"WEB-C1 WEB-C2 WEB-C5": testCreation,
 		"WEB-C3 WEB-C4 WEB-C6": testPeople,
 		"WEB-A1 WEB-A4":        testLooks,

@@ -32,11 +32,25 @@ var _ = DescribeTable("the first tutorial of another operator, as its guide tran
 // play runs the commands of a page one after another.
 func play(ctx context.Context, w *devcluster.World, steps []step) {
 	GinkgoHelper()
+	request := pageRequest
 	for _, s := range steps {
+		s.command = strings.ReplaceAll(s.command, pageRequest, request)
 		By(s.command)
-		Eventually(s.run).WithContext(ctx).WithArguments(w).Should(Succeed())
+		out := ""
+		Eventually(func(ctx context.Context) (err error) {
+			out, err = s.run(ctx, w)
+			return err
+		}).WithContext(ctx).Should(Succeed())
+		if generated := requestName.FindString(out); generated != "" {
+			request = generated
+		}
 	}
 }
+
+// pageRequest is the name of a SudoRequest on the pages. The API server generates another one, as requestName says.
+const pageRequest = "sudo-x7k2p"
+
+var requestName = regexp.MustCompile(`\bsudo-[a-z0-9]{5}\b`)
 
 // step is one command of a tutorial, and what the guide says that it prints.
 type step struct {
@@ -88,10 +102,10 @@ func stepsOf(page string) []step {
 	return steps
 }
 
-// run runs the command, and compares its output with the page, in which a line "…" stands for any lines. If a repetition may help, it
-// returns the difference as an error, otherwise it fails the case. A command that changes nothing may have to wait for the operator,
-// another one for rights that the API server has not seen yet.
-func (s step) run(ctx context.Context, w *devcluster.World) error {
+// run runs the command, and compares its output, which it returns, with the page, in which a line "…" stands for any lines. If a
+// repetition may help, it returns the difference as an error, otherwise it fails the case. A command that changes nothing may have to wait
+// for the operator, another one for rights that the API server has not seen yet.
+func (s step) run(ctx context.Context, w *devcluster.World) (string, error) {
 	GinkgoHelper()
 	want := "^"
 	for _, text := range s.prints {
@@ -101,16 +115,17 @@ func (s step) run(ctx context.Context, w *devcluster.World) error {
 		}
 		want += strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".*") + "\n"
 	}
+	want = strings.ReplaceAll(want, regexp.QuoteMeta(pageRequest), requestName.String())
 	refused := len(s.prints) > 0 && fails.MatchString(s.prints[len(s.prints)-1])
 	out, code := shell(ctx, w, s.user, s.command)
 	if (code == 0) != refused && (len(s.prints) == 0 || regexp.MustCompile(want+"$").MatchString(out)) {
-		return nil
+		return out, nil
 	}
 	differs := fmt.Errorf("%s prints:\n%s\nand not:\n%s", s.command, out, strings.Join(s.prints, "\n"))
 	if !reads.MatchString(s.command+" ") && !strings.Contains(out, "orbidden") {
-		return StopTrying(differs.Error())
+		return out, StopTrying(differs.Error())
 	}
-	return differs
+	return out, differs
 }
 
 // shell runs a command line as a user in a folder of the world, and returns all that it prints.

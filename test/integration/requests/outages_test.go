@@ -9,9 +9,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/sudo"
+	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
@@ -112,6 +115,22 @@ var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
 		t.says(ctx, r, v1alpha1.ReasonPolicyMissing, "doesn't deny")
 		set(admissionregistrationv1.Deny)
 		t.says(ctx, r, v1alpha1.ReasonGranted)
+	})
+
+	It("REQ-G14 grants nothing while a policy of the cluster rejects the timer, says so, and grants when it no longer does", func(ctx SpecContext) {
+		t := plant(ctx, own, nil)
+		jobs := schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+		policy, binding := build.Policy(v1alpha1.SudoNamespace, admissionregistrationv1.Create, jobs, "false", "no Jobs here")
+		t.Create(ctx, policy, binding)
+		job := sudo.BuildTimer(request(t.root, "carol"), build.Tenant(t.root).Object(), time.Minute)
+		job.Name, job.OwnerReferences = "tried", nil
+		Eventually(ctx, func() error { return t.Admin().Create(ctx, job.DeepCopy(), client.DryRunAll) }).Should(beRefused("no Jobs here"))
+		r := t.ask(ctx, "10m")
+		t.approve(ctx, r, "mia")
+		t.says(ctx, r, v1alpha1.ReasonTimerMissing, "no Jobs here")
+		Expect(t.Admin().Delete(ctx, binding)).To(Succeed())
+		t.says(ctx, r, v1alpha1.ReasonGranted)
+		Expect(t.Admin().Delete(ctx, policy)).To(Succeed())
 	})
 
 	It("REQ-E9 ends the right with its LNamespace", func(ctx SpecContext) {
