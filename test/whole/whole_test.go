@@ -91,7 +91,7 @@ var cases = map[string]string{
 	"FLT-M24": "the operator puts nobody into a binding whom the tenant never listed; at rest, bindings have only those on the lists",
 	"FLT-M25": "the operator neither changes nor deletes an object that others have made",
 	"FLT-M26": "at rest, observedGeneration of every status and condition is the generation",
-	"FLT-M27": "at each moment, only a person whose request is in force may become a tenant's temporary sudoer; one that may be granted soon is",
+	"FLT-M27": "at each moment, only who has a request in force may become a tenant's temporary sudoer; one that may be granted soon is",
 }
 
 // judged is the case that each oracle judges.

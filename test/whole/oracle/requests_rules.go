@@ -72,8 +72,8 @@ func (o *Requests) update(tenant string, now time.Time) {
 func (o *Requests) rulesOf(r *record) (may, ends bool) {
 	request := o.server.Kind(domain, "sudorequests").Find(r.tenant, r.name)
 	tenant := o.server.Kind(domain, "lnamespaces").Find("", r.tenant)
-	if request == nil || request.GetUID() != r.uid || tenant == nil || tenant.GetUID() != r.tenantUID || tenant.GetDeletionTimestamp() != nil ||
-		!tenant.GetCreationTimestamp().Time.Before(request.GetCreationTimestamp().Time) {
+	if request == nil || request.GetUID() != r.uid || tenant == nil || tenant.GetUID() != r.tenantUID ||
+		tenant.GetDeletionTimestamp() != nil || !tenant.GetCreationTimestamp().Time.Before(request.GetCreationTimestamp().Time) {
 		return false, true
 	}
 	if !names(tenant, r.user, r.group, "spec", "sudoRequests", "eligible") {

@@ -73,11 +73,12 @@ func (s *Sim) do(c *call) api.Response {
 	return done
 }
 
-// KillAtSudo kills the process that does the nth write from now of those for sudo on request.
-func (s *Sim) KillAtSudo(n int) { s.killAt = n }
+// KillAtSudo kills the process that does the nth write for sudo on request, from the next startTime on.
+func (s *Sim) KillAtSudo(n int) { s.killAt, s.counts = n, false }
 
 func (s *Sim) countDown(c *call) {
-	if s.killAt == 0 || !strings.Contains(c.request.Path, "sudo") {
+	s.counts = s.counts || strings.Contains(string(c.request.Body), `"startTime":"`)
+	if s.killAt == 0 || !s.counts || !strings.Contains(c.request.Path, "sudo") {
 		return
 	}
 	if s.killAt--; s.killAt == 0 {

@@ -49,7 +49,8 @@ type Sim struct {
 	starts    int
 	watches   []*openWatch
 	late      []*call
-	killAt    int // see KillAtSudo
+	killAt    int  // see KillAtSudo
+	counts    bool // whether the writes until then are counted
 	chores    []*chore
 	troubled  time.Time  // when something last was wrong with what the operator needs
 	knows     int64      // see Knowing
