@@ -112,7 +112,7 @@ func (r *Reconciler) gatherGap(ctx context.Context, f *sudo.Facts) error {
 	return err
 }
 
-// findLeftover returns a RoleBinding of the temporary sudoer that the operator wrote for an earlier LNamespace of the same name; "" if none.
+// findLeftover returns a RoleBinding of the temporary sudoer that the operator wrote for an earlier LNamespace of that name; "" if none.
 // Such a one may lie in a namespace that left the tree, or was left behind when Warren was taken off the cluster.
 func (r *Reconciler) findLeftover(ctx context.Context, tenant *v1alpha1.LNamespace) (string, error) {
 	all := &metav1.PartialObjectMetadataList{}

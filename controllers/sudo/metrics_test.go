@@ -24,7 +24,8 @@ func TestRequestsAreCountedByReason(t *testing.T) {
 		file("a", "1", v1alpha1.ReasonPending), file("b", "2", v1alpha1.ReasonPending), file("c", "3", ""),
 	})
 	k.requests.Show(file("a", "6", v1alpha1.ReasonGranted))
-	if diff := cmp.Diff(map[string]int{"Pending": 1, "Granted": 1, "": 1, "NotEnded": 0, "TimerMissing": 0, "PolicyMissing": 0}, k.countReasons()); diff != "" {
+	want := map[string]int{"Pending": 1, "Granted": 1, "": 1, "NotEnded": 0, "TimerMissing": 0, "PolicyMissing": 0}
+	if diff := cmp.Diff(want, k.countReasons()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

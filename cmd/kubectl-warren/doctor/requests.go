@@ -79,7 +79,8 @@ func (f *requestFacts) judge() Check {
 	}
 	for _, check := range f.policies {
 		if check.Status == Error {
-			return failOf(requestsName, check.Name+": "+check.Message+": nothing is granted, or nothing ends it in time", "apply component requests of your overlay again")
+			return failOf(requestsName, check.Name+": "+check.Message+": nothing is granted, or nothing ends it in time",
+				"apply component requests of your overlay again")
 		}
 	}
 	if late := reports.late; len(late) > 0 {

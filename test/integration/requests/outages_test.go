@@ -117,7 +117,7 @@ var _ = Describe("outages", Ordered, ContinueOnFailure, func() {
 		t.says(ctx, r, v1alpha1.ReasonGranted)
 	})
 
-	It("REQ-G14 grants nothing while a policy of the cluster rejects the timer, says so, and grants when it no longer does", func(ctx SpecContext) {
+	It("REQ-G14 grants nothing while a policy of the cluster rejects the timer, says so, and grants afterwards", func(ctx SpecContext) {
 		t := plant(ctx, own, nil)
 		jobs := schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 		policy, binding := build.Policy(v1alpha1.SudoNamespace, admissionregistrationv1.Create, jobs, "false", "no Jobs here")

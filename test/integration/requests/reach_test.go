@@ -175,7 +175,8 @@ var _ = Describe("where a grant reaches", func() {
 				out, _, code = t.Kubectl(ctx, user, "get", "sudoreq", "-n", t.root)
 				return code
 			}).Should(Equal(0), user)
-			Expect(out).To(MatchRegexp(`NAME +USER +FOR +STATE +ENDS +REASON +AGE\n`+r.Name+` +carol +10m +Granted +\S+ +Restore the ledger +`), user)
+			Expect(out).To(MatchRegexp(`NAME +USER +FOR +STATE +ENDS +REASON +AGE\n`+r.Name+
+				` +carol +10m +Granted +\S+ +Restore the ledger +`), user)
 		}
 		for _, user := range []string{"dave", "eve"} {
 			_, problem, code := t.Kubectl(ctx, user, "get", "sudoreq", "-n", t.root)
