@@ -14,7 +14,7 @@ import (
 )
 
 func TestTakeOverLooksAtAllRequests(t *testing.T) {
-	t.Run("REQ-H6 an operator that takes over looks at each request that its watches have shown before, old ones too", func(t *testing.T) {
+	t.Run("REQ-H6 an operator that takes over looks at each request that it has watched before, old ones too", func(t *testing.T) {
 		over := &v1alpha1.SudoRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "over", UID: "1", ResourceVersion: "1"}}
 		over.Status.Conditions = []metav1.Condition{{Type: "Active", Status: "False", Reason: string(v1alpha1.ReasonTimeOver)}}
 		lost := &v1alpha1.SudoRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "gone", Name: "lost", UID: "2", ResourceVersion: "2"}}
