@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/budget"
@@ -44,6 +45,10 @@ func blindness(t *testing.T, limits watchset.Status) *Reconciler {
 	r.Report = func(ctx context.Context, of *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
 		change(&of.Status)
 		return r.Client.Status().Update(ctx, of)
+	}
+	r.Newest = func(ctx context.Context, of *v1alpha1.LNamespace) (*v1alpha1.LNamespace, error) {
+		is := &v1alpha1.LNamespace{}
+		return is, r.Live.Get(ctx, client.ObjectKeyFromObject(of), is)
 	}
 	is := &corev1.ResourceQuota{}
 	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(shareOf("1", "", 3)), is); err != nil {
@@ -105,6 +110,39 @@ func TestALimitThatIsNotSeenIsNotTakenForAbsent(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestReportThatTheCacheDoesNotShowYetIsTakenBack(t *testing.T) {
+	t.Run("QUOTA-125 a report that the operator's cache does not show yet is taken back when it is no longer true", func(t *testing.T) {
+		r := blindness(t, watchset.Status{State: watchset.Degraded, Err: errors.New("etcd is away")})
+		before := &v1alpha1.LNamespace{}
+		if err := r.Client.Get(t.Context(), client.ObjectKey{Name: "org"}, before); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Reconcile(t.Context(), requestFor("org")); err != nil {
+			t.Fatal(err)
+		}
+		r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
+			Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+				if lns, is := into.(*v1alpha1.LNamespace); is {
+					before.DeepCopyInto(lns)
+					return nil
+				}
+				return api.Get(ctx, key, into, opts...)
+			}})
+		r.sinkOfLimits().Replace("", "9", nil)
+		r.sinkOfLimits().State("", watchset.Status{State: watchset.Synced})
+		if _, err := r.Reconcile(t.Context(), requestFor("org")); err != nil {
+			t.Fatal(err)
+		}
+		is := &v1alpha1.LNamespace{}
+		if err := r.Live.Get(t.Context(), client.ObjectKey{Name: "org"}, is); err != nil {
+			t.Fatal(err)
+		}
+		if c := v1alpha1.FindCondition(is.Status.Conditions, v1alpha1.ConditionBudgetEnforced); c != nil {
+			t.Errorf("the condition stays: %+v", c)
+		}
+	})
 }
 
 func TestHierarchicalResourceQuotasFillNoMemory(t *testing.T) {

@@ -50,7 +50,9 @@ type Options struct {
 	PatchNamespace func(context.Context, *forest.Namespace, forest.Change) (version string, err error)
 	Informers      *watchset.Set
 	// Report writes the status of an LNamespace: lnamespace.Reporter.Report.
-	Report      func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
+	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
+	// Newest returns the newest known version of an LNamespace, nil if there is none: lnamespace.Reporter.Newest.
+	Newest      func(context.Context, *v1alpha1.LNamespace) (*v1alpha1.LNamespace, error)
 	Concurrency int
 	// Metrics has metrics of each tenant's budget.
 	Metrics bool

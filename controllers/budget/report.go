@@ -189,6 +189,10 @@ func (r *Reconciler) reportTenant(ctx context.Context, root string, v *verdict, 
 		r.reports.setVerdict(root, nil)
 		return 0, client.IgnoreNotFound(err)
 	}
+	// The cache may not have the last report yet, and its event queues nothing.
+	if lns, err = r.Newest(ctx, lns); err != nil || lns == nil {
+		return 0, err
+	}
 	was, had := lns.Status.Budget, v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBudgetEnforced)
 	if r.reports.setVerdict(root, v); v == nil {
 		if was == nil && had == nil {

@@ -29,13 +29,9 @@ type Reporter struct {
 // reconcilers share one status: the second one reads what the first wrote, even if the cache doesn't hold that yet.
 func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		seen := lns
-		if r.known.IsOutdated(lns) {
-			seen = &v1alpha1.LNamespace{}
-			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lns), seen); err != nil || seen.UID != lns.UID {
-				return client.IgnoreNotFound(err)
-			}
-			r.known.Record(seen)
+		seen, err := r.Newest(ctx, lns)
+		if err != nil || seen == nil {
+			return err
 		}
 		now := seen.DeepCopy()
 		change(&now.Status)
@@ -43,7 +39,7 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 		if equality.Semantic.DeepEqual(seen.Status, now.Status) {
 			return nil
 		}
-		err := r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{}),
+		err = r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{}),
 			client.FieldOwner(v1alpha1.OperatorName))
 		switch {
 		case err == nil:
@@ -57,6 +53,21 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 		return fmt.Errorf("writing the status of LNamespace %s: %w", lns.Name, err)
 	}
 	return nil
+}
+
+// Newest returns the newest version of an LNamespace that is known: lns itself, or what the API server has where the cache that lns is of
+// is behind a write of this process. It returns nil if there is none any more. Whoever decides by a status that no write is needed asks it
+// first.
+func (r *Reporter) Newest(ctx context.Context, lns *v1alpha1.LNamespace) (*v1alpha1.LNamespace, error) {
+	if !r.known.IsOutdated(lns) {
+		return lns, nil
+	}
+	seen := &v1alpha1.LNamespace{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lns), seen); err != nil || seen.UID != lns.UID {
+		return nil, client.IgnoreNotFound(err)
+	}
+	r.known.Record(seen)
+	return seen, nil
 }
 
 // dropTenant drops what is remembered of a deleted LNamespace.

@@ -185,7 +185,7 @@ func (s *setup) addGuard() error {
 func (s *setup) addBudgets() error {
 	s.budgets = budget.New(budget.Options{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), View: s.view, PatchNamespace: s.namespaces.Patch, Informers: s.informers,
-		Report:      s.tenantReporter.Report,
+		Report: s.tenantReporter.Report, Newest: s.tenantReporter.Newest,
 		Concurrency: s.workers(), Metrics: s.config.FeatureEnabled(config.BudgetMetrics),
 	})
 	s.access.AwaitsRails = s.budgets.AwaitsShare
