@@ -105,6 +105,7 @@ func (f *fixture) furnish(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(code).To(BeZero())
 	f.given(ctx, admin, strewn...)
+	f.given(ctx, admin, timers...)
 	f.given(ctx, admin, distributed...)
 	f.given(ctx, op, written...)
 	f.given(ctx, admin, leaving...)

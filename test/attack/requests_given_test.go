@@ -66,15 +66,18 @@ var ledgers = []request{
 	create("lnamespace annex", `{spec: {sudoers: [{kind: User, name: rita}], managers: [{kind: User, name: mia}]}}`),
 	create("subnamespace ledger/ledger-web", ``),
 	create("rolebinding warren-sudo/owners", bindingTo("cluster-admin", "owen")),
-	create("job warren-sudo/timer", timer(`ttlSecondsAfterFinished: 7200`)),
-	create("clusterrole write-jobs", `{rules: [{apiGroups: [batch], resources: [jobs, jobs/status], verbs: ["*"]},
-  {apiGroups: [""], resources: [serviceaccounts, serviceaccounts/token, secrets], verbs: ["*"]}]}`),
+	// Not every verb: with impersonate on service accounts of all namespaces, they would be everybody.
+	create("clusterrole write-jobs", `{rules: [{verbs: [get, list, create, update, patch, delete], apiGroups: ["", batch],
+  resources: [jobs, jobs/status, serviceaccounts, serviceaccounts/token, secrets]}]}`),
 	create("clusterrolebinding write-jobs", bindingTo("write-jobs", "jobs")),
 	// A right that somebody granted to the operator by mistake.
 	create("role pay-web/mistaken-jobs", `{rules: [{apiGroups: [batch], resources: [jobs], verbs: [create]}]}`),
 	create("rolebinding pay-web/mistaken-jobs", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: mistaken-jobs},
   subjects: [{kind: ServiceAccount, namespace: warren-system, name: warren-controller-manager}]}`),
 }
+
+// timers are made once no operator runs that would end them: no request has them.
+var timers = []request{create("job warren-sudo/timer", timer(`ttlSecondsAfterFinished: 7200`))}
 
 // ledgered is made in ledger once it is a tenant's root.
 var ledgered = []request{
