@@ -136,7 +136,7 @@ func (k *known) listAll() []types.NamespacedName {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for place := range k.requests.All() {
-		places = append(places, types.NamespacedName{Namespace: place.Namespace, Name: place.Name})
+		places = append(places, types.NamespacedName(place))
 	}
 	return places
 }

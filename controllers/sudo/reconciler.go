@@ -171,9 +171,10 @@ func (r *Reconciler) takeOver(ctx context.Context) error {
 	case <-r.served:
 	}
 	for !r.known.isSettled() {
-		if pause.For(ctx, waitPause) != nil {
+		if ctx.Err() != nil {
 			return nil
 		}
+		_ = pause.For(ctx, waitPause)
 	}
 	for _, place := range r.known.listGrants() {
 		if err := r.endFirst(ctx, place); err != nil {

@@ -13,11 +13,12 @@ import (
 const (
 	conditionsFile = "api/v1alpha1/conditions.go"
 	reasonsFile    = "api/v1alpha1/reasons.go"
+	sudoFile       = "api/v1alpha1/sudorequest_reasons.go"
 )
 
 // reasonsPage lists the constants of type ConditionType and of type Reason, each with its comment.
 func reasonsPage(context.Context) (string, error) {
-	p := newPage("Conditions and reasons", conditionsFile+" and "+reasonsFile, "Every condition, and every reason of a condition or an "+
+	p := newPage("Conditions and reasons", conditionsFile+", "+reasonsFile+" and "+sudoFile, "Every condition, and every reason of a condition or an "+
 		"Event. One reason has one name on all objects. The message beside it has the details, and often the next step. "+
 		"[Troubleshooting](../guides/troubleshooting.md) begins from the symptom.")
 	p.heading("Conditions", "condition", "of", "means", "condition Ready is then")
@@ -25,8 +26,10 @@ func reasonsPage(context.Context) (string, error) {
 		return "", err
 	}
 	beginGroup := func(title string) { p.heading("Reasons "+title, "reason", "where", "means") }
-	if err := eachConstant(reasonsFile, beginGroup, p.writeReason); err != nil {
-		return "", err
+	for _, file := range []string{reasonsFile, sudoFile} {
+		if err := eachConstant(file, beginGroup, p.writeReason); err != nil {
+			return "", err
+		}
 	}
 	return p.String(), nil
 }

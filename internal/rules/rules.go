@@ -1,5 +1,5 @@
-// Package rules turns the configuration file into the settings of packages forest, copies, distribute and sudo. The operator uses it, and so
-// do the commands that predict what the operator would do.
+// Package rules turns the configuration file into the settings of packages forest, copies, distribute and sudo. The operator uses it, and
+// so do the commands that predict what the operator would do.
 package rules
 
 import (

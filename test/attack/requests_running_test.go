@@ -72,7 +72,7 @@ func (d *desk) denied(ctx context.Context, within time.Duration) {
 }
 
 // together sends requests at the same moment, and returns how many succeeded.
-func (f *fixture) together(ctx context.Context, sends ...func() error) (succeeded int) {
+func (f *fixture) together(sends ...func() error) (succeeded int) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for _, send := range sends {
@@ -120,7 +120,7 @@ var _ = Describe("sudo on request, with the operator running", func() {
 		d := openDesk(ctx, "desk-race")
 		for i := range 3 {
 			place, uid := d.asks(ctx, fmt.Sprint("r", i))
-			both := d.together(ctx, d.sends(ctx, lena, decide(place, "lena", "Approve")),
+			both := d.together(d.sends(ctx, lena, decide(place, "lena", "Approve")),
 				d.sends(ctx, lou, decide(place, "lou", "Deny", "group: ledger-leads")))
 			Expect(both).To(Equal(2))
 			d.stateIs(ctx, place, "Denied")
@@ -133,7 +133,7 @@ var _ = Describe("sudo on request, with the operator running", func() {
 	It("REQ-X52 somebody who leaves the list at the moment of the approval has no sudo", func(ctx SpecContext) {
 		d := openDesk(ctx, "desk-left")
 		place, uid := d.asks(ctx, "one")
-		d.together(ctx, d.sends(ctx, lena, decide(place, "lena", "Approve")),
+		d.together(d.sends(ctx, lena, decide(place, "lena", "Approve")),
 			d.sends(ctx, mia, merge("lnamespace desk-left", `{spec: {sudoRequests: {eligible: [{kind: User, name: rob}]}}}`)))
 		d.stateIs(ctx, place, "NotEligible")
 		d.denied(ctx, 2*time.Second)
@@ -215,7 +215,7 @@ var _ = Describe("sudo on request, with the operator running", func() {
 		for i := range 30 {
 			all = append(all, d.sends(ctx, rita, create(fmt.Sprint("sudorequest desk-many/r", i), asking("rita"))))
 		}
-		d.together(ctx, all...)
+		d.together(all...)
 		d.given(ctx, rob, create("sudorequest desk-many/robs", asking("rob", "group: ledger-oncall")))
 		d.given(ctx, lena, decide("desk-many/robs", "lena", "Approve"))
 		Eventually(ctx, d.requestState).WithArguments("desk-many/robs").WithTimeout(10 * time.Second).Should(Equal("Granted"))
