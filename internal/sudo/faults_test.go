@@ -1,6 +1,8 @@
 package sudo
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -171,4 +173,35 @@ func TestLaterRequestsDoNotPushOutAnAcceptedOne(t *testing.T) {
 	if m.settle(t); m.active() != "False Pending" {
 		t.Errorf("Active is %s", m.active())
 	}
+}
+
+func TestFloodOfOneSecond(t *testing.T) {
+	t.Run("REQ-V7 of thirty requests of one person in one second three stay open, in whatever order they are looked at", func(t *testing.T) {
+		for seed := range uint64(50) {
+			all := make([]v1alpha1.SudoRequest, 30)
+			for i := range all {
+				all[i] = *asked().Request
+				all[i].UID = types.UID(fmt.Sprintf("%02d", i))
+			}
+			for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all)) {
+				m := asked()
+				m.Request = &all[i]
+				for j := range all {
+					if IsOlder(&all[j], &all[i]) {
+						m.Older = append(m.Older, all[j])
+					}
+				}
+				m.settle(t)
+			}
+			open := 0
+			for i := range all {
+				if !IsFinished(&all[i]) {
+					open++
+				}
+			}
+			if open != 3 {
+				t.Fatalf("seed %d: %d are open", seed, open)
+			}
+		}
+	})
 }

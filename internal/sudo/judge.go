@@ -154,7 +154,8 @@ func judgeNumber(f *Facts) verdict {
 		if !IsFinished(&f.Older[i]) {
 			open++
 		}
-		if r.CreationTimestamp.Sub(f.Older[i].CreationTimestamp.Time) < 24*time.Hour {
+		// In whatever order they are reported, the first ones of a flood of one second are within the number of a day.
+		if isEarlier(&f.Older[i], r) && r.CreationTimestamp.Sub(f.Older[i].CreationTimestamp.Time) < 24*time.Hour {
 			sameDay++
 		}
 	}
@@ -182,13 +183,18 @@ func IsOlder(one, than *v1alpha1.SudoRequest) bool {
 	if one.Spec.User != than.Spec.User || one.UID == than.UID {
 		return false
 	}
-	if !one.CreationTimestamp.Equal(&than.CreationTimestamp) {
-		return one.CreationTimestamp.Before(&than.CreationTimestamp)
-	}
-	if isReported(one) != isReported(than) {
+	if one.CreationTimestamp.Equal(&than.CreationTimestamp) && isReported(one) != isReported(than) {
 		return isReported(one)
 	}
-	return one.UID < than.UID
+	return isEarlier(one, than)
+}
+
+// isEarlier orders requests by the second in which they were made, and then by their UIDs.
+func isEarlier(one, than *v1alpha1.SudoRequest) bool {
+	if one.CreationTimestamp.Equal(&than.CreationTimestamp) {
+		return one.UID < than.UID
+	}
+	return one.CreationTimestamp.Before(&than.CreationTimestamp)
 }
 
 // longestText bounds how much of a text of others a condition repeats, in characters.
