@@ -120,6 +120,7 @@ func knownResources() meta.RESTMapper {
 	mapper.Add(v1alpha1.GroupVersion.WithKind("SubNamespace"), meta.RESTScopeNamespace)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"), meta.RESTScopeNamespace)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("HierarchicalResourceQuota"), meta.RESTScopeNamespace)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("SudoRequest"), meta.RESTScopeNamespace)
 	return mapper
 }
 

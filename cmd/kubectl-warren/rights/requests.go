@@ -34,7 +34,7 @@ func DescribeOnRequest(until *metav1.Time) string {
 func (r *reader) readRequests(ctx context.Context, tenant string) ([]v1alpha1.SudoRequest, error) {
 	list := &v1alpha1.SudoRequestList{}
 	_, err := r.readListOrGap(ctx, list, "sudorequests", tenant)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if apierrors.IsNotFound(err) {
 		err = nil // the component was removed, and its RoleBindings are left
 	}
 	return list.Items, err

@@ -31,7 +31,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 	It("finds a deployed cluster well, one line for each check", func(ctx SpecContext) {
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
-		Expect(checks).To(HaveLen(36))
+		Expect(checks).To(HaveLen(37))
 		for name, c := range checks {
 			if name != "webhook" {
 				Expect(c.Status).To(Equal("ok"), "%+v", c)
@@ -43,8 +43,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["pod-security"].Message).To(Equal("the default level of pod security is baseline"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(BeZero(), problems)
-		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(36 + 1))
-		Expect(out).To(MatchRegexp(`(?m)^(\d+ warnings?: .*; )?\d+ of 36 checks are ok\n$`))
+		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(37 + 1))
+		Expect(out).To(MatchRegexp(`(?m)^(\d+ warnings?: .*; )?\d+ of 37 checks are ok\n$`))
 		Expect(out).To(MatchRegexp(`(?m)^ok +policy/copy +in force$`))
 	})
 
@@ -73,8 +73,8 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["policy/copy"].Message).To(ContainSubstring("label tenancy.warren.dev/access"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(Equal(1))
-		Expect(problems).To(Equal("error: 3 of 36 checks failed\n"))
-		Expect(out).To(MatchRegexp(`(?m)^3 errors: policy/.*, policy/.*, policy/.*; .*\d+ of 36 checks are ok\n$`))
+		Expect(problems).To(Equal("error: 3 of 37 checks failed\n"))
+		Expect(out).To(MatchRegexp(`(?m)^3 errors: policy/.*, policy/.*, policy/.*; .*\d+ of 37 checks are ok\n$`))
 	})
 
 	It("sees a policy that lets pass what it can't judge, and one that names somebody else", func(ctx SpecContext) {
