@@ -136,7 +136,7 @@ func (k *known) listAll() []types.NamespacedName {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for place := range k.requests.All() {
-		places = append(places, types.NamespacedName(place))
+		places = append(places, place)
 	}
 	return places
 }

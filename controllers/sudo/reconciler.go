@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +27,6 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copying"
-	"github.com/warren-tenancy/warren/internal/pause"
 	"github.com/warren-tenancy/warren/internal/requeue"
 	"github.com/warren-tenancy/warren/internal/sudo"
 	"github.com/warren-tenancy/warren/pkg/watchset"
@@ -171,10 +171,11 @@ func (r *Reconciler) takeOver(ctx context.Context) error {
 	case <-r.served:
 	}
 	for !r.known.isSettled() {
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return nil
+		case <-time.After(waitPause):
 		}
-		_ = pause.For(ctx, waitPause)
 	}
 	for _, place := range r.known.listGrants() {
 		if err := r.endFirst(ctx, place); err != nil {

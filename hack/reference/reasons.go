@@ -18,8 +18,8 @@ const (
 
 // reasonsPage lists the constants of type ConditionType and of type Reason, each with its comment.
 func reasonsPage(context.Context) (string, error) {
-	p := newPage("Conditions and reasons", conditionsFile+", "+reasonsFile+" and "+sudoFile, "Every condition, and every reason of a condition or an "+
-		"Event. One reason has one name on all objects. The message beside it has the details, and often the next step. "+
+	p := newPage("Conditions and reasons", conditionsFile+", "+reasonsFile+" and "+sudoFile, "Every condition, and every reason "+
+		"of a condition or an Event. One reason has one name on all objects. The message beside it has the details, and often the next step. "+
 		"[Troubleshooting](../guides/troubleshooting.md) begins from the symptom.")
 	p.heading("Conditions", "condition", "of", "means", "condition Ready is then")
 	if err := eachConstant(conditionsFile, func(string) {}, p.writeCondition); err != nil {
