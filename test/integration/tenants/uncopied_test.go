@@ -18,9 +18,11 @@ var _ = Describe("a namespace that has RoleBindings with the operator's names", 
 		own := build.RoleBinding(legacy, "warren:users", "view")
 		f.create(ctx, build.Namespace(legacy), own)
 		f.label(ctx, legacy, v1alpha1.LabelParent, tenant)
-		lns := f.says(ctx, tenant, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict)
-		c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady)
-		Expect(c.Message).To(ContainSubstring("RoleBinding warren:users in namespace " + legacy))
+		f.says(ctx, tenant, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict)
+		// Until the API server's policies have seen the label of the namespace, its other copies are missing, too.
+		Eventually(ctx, func() string {
+			return v1alpha1.FindCondition(f.get(ctx, tenant).Status.Conditions, v1alpha1.ConditionAccessReady).Message
+		}).Should(ContainSubstring("RoleBinding warren:users in namespace " + legacy))
 		denied(ctx, f.as("alice"), podsIn(legacy))
 
 		Expect(f.Admin().Delete(ctx, own)).To(Succeed())
