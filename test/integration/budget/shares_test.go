@@ -128,8 +128,10 @@ var _ = Describe("shares", func() {
 			event := build.FailedCreate(f.db, message+"exceeded quota: hrq.tenancy.warren.dev, requested: pods=8, used: pods=0, limited: pods=1")
 			event.Reason = reason
 			Expect(before).To(BeNumerically("<", 8))
-			Expect(f.Admin().Create(ctx, event)).To(Succeed())
-			Eventually(ctx, func() int64 { return f.share(ctx, f.db) }).Should(BeNumerically(">=", 8))
+			Eventually(ctx, func() int64 { // a controller tries again, and reports each refusal
+				Expect(f.Admin().Create(ctx, event.DeepCopy())).To(Succeed())
+				return f.share(ctx, f.db)
+			}).WithPolling(longPause).Should(BeNumerically(">=", 8))
 		},
 		Entry("Argo Rollouts", "ReplicaSetCreateError", `Failed to create new replica set "web-1": replicasets.apps "web-1" is forbidden: `),
 		Entry("Tekton", "ExceededResourceQuota", `TaskRun Pod exceeded available resources: pods "build-pod" is forbidden: `),
