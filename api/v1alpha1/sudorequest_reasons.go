@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Reasons of condition Active of a SudoRequest, which also has Granted, Pending and PolicyMissing. From ReasonTimeOver on, they are for
-// ever.
+// Reasons of condition Active of a SudoRequest, which also has Granted, Pending, PolicyMissing and GroupInUse. From ReasonTimeOver on, they
+// are for ever.
 const (
 	// Condition Active: the operator is granting the right, and waits for the timer that ends it.
 	ReasonGranting Reason = "Granting"

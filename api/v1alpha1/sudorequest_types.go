@@ -155,7 +155,7 @@ type SudoRequestStatus struct {
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 
-	// timer is the UID of the Job that ends the right. No second one is made for a request.
+	// timer is the UID of the Job that ends the right. If it is deleted before its time, the right ends: no second one is made.
 	// +optional
 	Timer types.UID `json:"timer,omitempty"`
 

@@ -35,13 +35,9 @@ func (r *Reconciler) gatherFacts(ctx context.Context, place types.NamespacedName
 		}
 	}
 	if !sudo.IsFinished(f.Request) {
-		f.Tenant = &v1alpha1.LNamespace{}
-		found, err := r.read(ctx, types.NamespacedName{Name: place.Namespace}, f.Tenant)
-		if err != nil {
+		var err error
+		if f.Tenant, err = readOrNil(ctx, r, types.NamespacedName{Name: place.Namespace}, &v1alpha1.LNamespace{}); err != nil {
 			return nil, err
-		}
-		if !found {
-			f.Tenant = nil
 		}
 		if f.Binding == nil {
 			if err := r.gatherRules(ctx, f); err != nil {
@@ -54,26 +50,17 @@ func (r *Reconciler) gatherFacts(ctx context.Context, place types.NamespacedName
 }
 
 // gatherGrant reads what was made of a request.
-func (r *Reconciler) gatherGrant(ctx context.Context, f *sudo.Facts) error {
+func (r *Reconciler) gatherGrant(ctx context.Context, f *sudo.Facts) (err error) {
 	place := types.NamespacedName{Namespace: v1alpha1.SudoNamespace, Name: string(f.Request.UID)}
-	timer, role, binding := &batchv1.Job{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}
 	// The timer last: with a RoleBinding that is newer than it, a right would seem to have no timer.
-	if found, err := r.read(ctx, place, binding); err != nil {
+	if f.Binding, err = readOrNil(ctx, r, place, &rbacv1.RoleBinding{}); err != nil {
 		return err
-	} else if found {
-		f.Binding = binding
 	}
-	if found, err := r.read(ctx, place, role); err != nil {
+	if f.Role, err = readOrNil(ctx, r, place, &rbacv1.Role{}); err != nil {
 		return err
-	} else if found {
-		f.Role = role
 	}
-	if found, err := r.read(ctx, place, timer); err != nil {
-		return err
-	} else if found {
-		f.Timer = timer
-	}
-	return nil
+	f.Timer, err = readOrNil(ctx, r, place, &batchv1.Job{})
+	return err
 }
 
 // gatherRules reads what a grant depends on besides. Other requests are listed once in the life of a request: a live list, because the
@@ -160,4 +147,15 @@ func (r *Reconciler) read(ctx context.Context, place types.NamespacedName, into 
 		return false, fmt.Errorf("reading %T %s: %w", into, place, err)
 	}
 	return true, nil
+}
+
+// readOrNil reads one object into an empty one, and returns that; nil if there is no such object.
+func readOrNil[O any, P interface {
+	*O
+	client.Object
+}](ctx context.Context, r *Reconciler, place types.NamespacedName, empty P) (P, error) {
+	if found, err := r.read(ctx, place, empty); err != nil || !found {
+		return nil, err
+	}
+	return empty, nil
 }

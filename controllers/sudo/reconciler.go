@@ -143,9 +143,6 @@ func isRefused(err error) bool {
 // reportRefused says in the status why nothing is granted.
 func (r *Reconciler) reportRefused(ctx context.Context, f *sudo.Facts, act sudo.Act, refusal error) (ctrl.Result, error) {
 	step := sudo.ReportRefused(f, act, describeRefusal(refusal))
-	if step.Act == sudo.Nothing {
-		return ctrl.Result{RequeueAfter: step.After}, nil
-	}
 	if err := r.act(ctx, f, step); err != nil && !isOvertaken(err) {
 		return ctrl.Result{}, err
 	}
@@ -193,10 +190,14 @@ func (r *Reconciler) endFirst(ctx context.Context, place types.NamespacedName) e
 	}
 	for range mostSteps {
 		f, err := r.gatherFacts(ctx, place)
-		if err != nil || f == nil || !sudo.IsEnding(f) {
+		if err != nil || f == nil {
 			return err
 		}
-		if err := r.act(ctx, f, sudo.Next(f)); err != nil && !isOvertaken(err) {
+		step := sudo.Next(f)
+		if !step.Act.TakesAway() {
+			return nil
+		}
+		if err := r.act(ctx, f, step); err != nil && !isOvertaken(err) {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -54,5 +53,5 @@ func (r *Reconciler) announceLate(f *sudo.Facts) {
 }
 
 func findActive(r *v1alpha1.SudoRequest) *metav1.Condition {
-	return meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive))
+	return v1alpha1.FindCondition(r.Status.Conditions, v1alpha1.ConditionActive)
 }

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -51,7 +50,7 @@ func (v verdict) isNone() bool { return v.reason == "" }
 
 // IsFinished reports whether a request is over for ever.
 func IsFinished(r *v1alpha1.SudoRequest) bool {
-	active := meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive))
+	active := v1alpha1.FindCondition(r.Status.Conditions, v1alpha1.ConditionActive)
 	if active == nil {
 		return false
 	}
@@ -174,7 +173,7 @@ func judgeNumber(f *Facts) verdict {
 func NeedsOlder(r *v1alpha1.SudoRequest) bool { return !isReported(r) }
 
 func isReported(r *v1alpha1.SudoRequest) bool {
-	return meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive)) != nil
+	return v1alpha1.FindCondition(r.Status.Conditions, v1alpha1.ConditionActive) != nil
 }
 
 // IsOlder reports whether a request counts for the limits of another one of the same person. Creation times have whole seconds. Of those of

@@ -73,12 +73,6 @@ func Next(f *Facts) Step {
 	return grant(f)
 }
 
-// IsEnding reports whether the next step of a request takes its right away.
-func IsEnding(f *Facts) bool {
-	act := Next(f).Act
-	return act == DeleteBinding || act == DeleteRole || act == DeleteTimer
-}
-
 // NeedsPolicies reports whether Facts.Gap decides about the next step: at the start of a grant, and right before its RoleBinding. Until a
 // request has its approvals, and between these steps, the policies are not read.
 func NeedsPolicies(f *Facts) bool {
@@ -146,7 +140,7 @@ func finish(f *Facts) Step {
 	if step := remove(f); step.Act != Nothing {
 		return step
 	}
-	active := meta.FindStatusCondition(f.Request.Status.Conditions, string(v1alpha1.ConditionActive))
+	active := v1alpha1.FindCondition(f.Request.Status.Conditions, v1alpha1.ConditionActive)
 	if f.Request.Status.ObservedGeneration != f.Request.Generation { // a decision came too late
 		return writeStatus(f, verdict{v1alpha1.Reason(active.Reason), active.Message}, 0)
 	}
@@ -282,6 +276,9 @@ func reportBlind(f *Facts) Step {
 
 // Gives reports whether an act is one of those that give the right.
 func (a Act) Gives() bool { return a == CreateTimer || a == CreateRole || a == CreateBinding }
+
+// TakesAway reports whether an act is one of those that take the right away.
+func (a Act) TakesAway() bool { return a == DeleteBinding || a == DeleteRole || a == DeleteTimer }
 
 // ReportRefused returns the step that says why the API server refuses what would give the right, such as a policy of the cluster's or the
 // namespace that is missing. Without a timer nothing is granted, so that is what is missing.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -160,7 +159,7 @@ func (c *call) waitForGrant(ctx context.Context, api client.Client, r *v1alpha1.
 		if err := api.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
 			return fmt.Errorf("reading SudoRequest %s: %w", r.Name, err)
 		}
-		active := meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive))
+		active := v1alpha1.FindCondition(r.Status.Conditions, v1alpha1.ConditionActive)
 		switch {
 		case active == nil:
 		case active.Status == metav1.ConditionTrue:
@@ -189,7 +188,7 @@ func describeEnd(r *v1alpha1.SudoRequest) string {
 
 // describeState is the reason of condition Active.
 func describeState(r *v1alpha1.SudoRequest) string {
-	active := meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive))
+	active := v1alpha1.FindCondition(r.Status.Conditions, v1alpha1.ConditionActive)
 	if active == nil {
 		return "New"
 	}

@@ -108,7 +108,7 @@ type requestReports struct {
 func (f *requestFacts) listReports() (r requestReports) {
 	for i := range f.requests {
 		one := &f.requests[i]
-		active := meta.FindStatusCondition(one.Status.Conditions, string(v1alpha1.ConditionActive))
+		active := v1alpha1.FindCondition(one.Status.Conditions, v1alpha1.ConditionActive)
 		if active == nil {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -45,7 +44,7 @@ func findGranted(requests []v1alpha1.SudoRequest) map[string]*metav1.Time {
 	latest := map[string]*metav1.Time{}
 	for i := range requests {
 		r := &requests[i]
-		active := meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive))
+		active := v1alpha1.FindCondition(r.Status.Conditions, v1alpha1.ConditionActive)
 		if active == nil || active.Status != metav1.ConditionTrue {
 			continue
 		}
@@ -199,7 +198,7 @@ func (a *Access) OpenRequests() (open []OpenRequest) {
 		}
 		one := OpenRequest{Name: r.Name, User: r.Spec.User, Group: r.Spec.Group, Reason: r.Spec.Reason, Duration: string(r.Spec.Duration),
 			BreakGlass: r.Spec.BreakGlass, State: "New", Until: findGranted(requests[i : i+1])[r.Spec.User]}
-		if active := meta.FindStatusCondition(r.Status.Conditions, string(v1alpha1.ConditionActive)); active != nil {
+		if active := v1alpha1.FindCondition(r.Status.Conditions, v1alpha1.ConditionActive); active != nil {
 			one.State, one.Message = active.Reason, active.Message
 		}
 		open = append(open, one)
